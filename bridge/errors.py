@@ -1,0 +1,41 @@
+"""The errors that callers act on. Their texts are safe to log and to show: no secret, no message text."""
+
+
+class BridgeError(Exception):
+    """Base of every error of ours. Its text says what to do next."""
+
+
+class ConfigError(BridgeError):
+    """The operator must act: never retried, exit code 2."""
+
+
+class StoreError(BridgeError):
+    """A durable step was not taken and changed nothing: the disk is full or read-only, or the step was refused."""
+
+
+class SessionError(BridgeError):
+    """The session server answered with an ``error`` or its connection ended; ``code`` is the wire's, or ``""``."""
+
+    def __init__(self, text: str, code: str = "") -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class ChannelError(BridgeError):
+    """A platform gave no usable answer."""
+
+
+class CredentialsError(ChannelError):
+    """The platform refused the account: park it until its settings change."""
+
+
+class UnreachableError(ChannelError):
+    """Nothing was accepted: repeat freely, after ``retry_after_seconds`` where the platform asked for a wait."""
+
+    def __init__(self, text: str, retry_after_seconds: float = 0.0) -> None:
+        super().__init__(text)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class OutcomeUnknownError(ChannelError):
+    """The request may have been accepted: repeat it only under the same client id."""

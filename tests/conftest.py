@@ -1,0 +1,104 @@
+"""What holds for every test: coroutines are run, nothing leaves loopback, nothing sleeps for real.
+
+A test is a plain function or an ``async def``, which gets an event loop of its own and a deadline.
+"""
+
+import asyncio
+import functools
+import inspect
+import ipaddress
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+DEADLINE_SECONDS = 60.0
+LONGEST_SLEEP_SECONDS = 0.05  # subprocess.Popen.wait polls that slowly
+
+
+class GuardError(Exception):
+    """A test did what no in-process test may."""
+
+
+class Guard:
+    """Watches the interpreter's audit events while a test runs.
+
+    A breach raises where it happens, and fails the test even where that error was swallowed.
+    """
+
+    def __init__(self) -> None:
+        self.active = False
+        self.breaches: list[str] = []
+
+    def audit(self, event: str, args: tuple[Any, ...]) -> None:
+        if not self.active:
+            return
+        match event:
+            case "socket.connect" | "socket.sendto" if not is_loopback(args[1]):
+                self._breach(f"{event} leaves loopback: {args[1]}")
+            case "socket.getaddrinfo" if not is_loopback((args[0],)):
+                self._breach(f"a name was looked up: {args[0]!r}")
+            case "time.sleep" if args[0] > LONGEST_SLEEP_SECONDS:
+                self._breach(f"time.sleep({args[0]}): inject a clock")
+
+    def _breach(self, text: str) -> None:
+        self.breaches.append(text)
+        raise GuardError(text)
+
+
+def is_loopback(address: object) -> bool:
+    """Whether ``address``, a socket's path or a tuple that starts with a host, stays on this machine."""
+    if not isinstance(address, tuple):
+        return True  # a Unix socket's path
+    host = address[0].decode() if isinstance(address[0], bytes) else address[0]
+    if host in (None, "", "localhost"):
+        return True
+    if not isinstance(host, str):
+        return True  # another family, such as AF_NETLINK
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback or host in ("0.0.0.0", "::")
+    except ValueError:
+        return False
+
+
+guard = Guard()
+sys.addaudithook(guard.audit)
+
+
+@pytest.fixture(autouse=True)
+def _guarded() -> Iterator[None]:
+    guard.breaches.clear()
+    guard.active = True
+    try:
+        yield
+    finally:
+        guard.active = False
+    if guard.breaches:
+        pytest.fail("; ".join(guard.breaches), pytrace=False)
+
+
+def run(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Make a plain function of the coroutine function ``test``: a new loop, and a deadline."""
+
+    async def bounded(*args: Any, **kwargs: Any) -> None:
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            await test(*args, **kwargs)
+
+    @functools.wraps(test)
+    def plain(*args: Any, **kwargs: Any) -> None:
+        asyncio.run(bounded(*args, **kwargs))
+
+    return plain
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+    """Let an ``async def`` test run, also under ``@given``; pytest then calls it as any other."""
+    function = pyfuncitem.obj
+    examples = getattr(function, "hypothesis", None)
+    if examples is not None:
+        if inspect.iscoroutinefunction(examples.inner_test):
+            examples.inner_test = run(examples.inner_test)
+    elif inspect.iscoroutinefunction(function):
+        pyfuncitem.obj = run(function)

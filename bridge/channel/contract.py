@@ -1,0 +1,350 @@
+"""What an adapter is to the core: the values that pass between them, and the abilities it may have.
+
+An adapter translates and nothing more. It satisfies ``Channel`` and as many of the other protocols here as its
+platform allows; the core looks with ``isinstance`` and needs no flags. All values are frozen and hold only what
+can be stored as JSON, so that a message goes on after a restart exactly where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from multidict import CIMultiDictProxy
+
+
+class FileKind(StrEnum):
+    IMAGE = "image"
+    AUDIO = "audio"
+    VIDEO = "video"
+    FILE = "file"
+    STICKER = "sticker"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file that a message brings, not fetched yet.
+
+    ``key`` is the adapter's own and opaque to the core: all that ``fetch`` needs, also after a restart, and
+    never a secret. ``size`` is in bytes as the platform announced it; it may lie.
+    """
+
+    key: str
+    kind: FileKind
+    name: str = ""
+    mime: str = ""
+    size: int | None = None
+    transcript: str = ""
+    fetchable: bool = True  # False: the platform shows it but gives nobody its bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """A message to the bot. Ids are the platform's stable ones, never display names.
+
+    ``to`` is where an unprompted message for this conversation goes and names the delivery lane; ``reply_to`` is
+    the handle for answering this very message. ``stamp`` is the platform's own send time, only where the
+    platform is known to redeliver under new ids: with chat, sender and content it makes a second unique key.
+    ``body_digest`` is set where one id with another body must be refused.
+    """
+
+    message_id: str
+    sender: str
+    chat: str
+    to: str
+    reply_to: str = ""
+    text: str = ""
+    files: tuple[RemoteFile, ...] = ()
+    group: bool = False
+    thread: str = ""
+    reference: str = ""
+    sent_at: datetime | None = None
+    stamp: str = ""
+    body_digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """An event with nothing to answer; ``reason`` is a fixed word such as ``own``, ``bot`` or ``not_mentioned``."""
+
+    reason: str
+    message_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An item that could not be understood; ``reason`` is a fixed sentence without any of its content."""
+
+    reason: str
+    message_id: str = ""
+
+
+Item = Inbound | Ignored | Unreadable
+
+
+class Claimed(StrEnum):
+    """What became of one item once it was durable."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"  # the id was seen with another body: nothing was done
+    BUSY = "busy"  # accepted and answered with the busy notice
+    IGNORED = "ignored"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What ``receive`` brought. ``checkpoint`` None: nothing to remember."""
+
+    items: Sequence[Item]
+    checkpoint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the bot is on its platform, and the platform's clock as its ``Date`` header told, where it did."""
+
+    bot_id: str = ""
+    name: str = ""
+    platform_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An HTTP request to the account's route. ``path`` is what follows the route: ``""`` or ``/replies`` …"""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: CIMultiDictProxy[str]
+    body: bytes
+    received_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP response."""
+
+    status: int
+    body: bytes = b""
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a pushed request held. ``note`` is the adapter's own, handed back to ``answer``."""
+
+    items: tuple[Item, ...]
+    platform_time: datetime | None = None  # signed by the platform, now
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutboundPart:
+    """One text message of a reply. ``part`` counts from 0 over ``parts``, texts first, then files.
+
+    ``client_id`` (32 lowercase hex digits) is the same on every retry. An adapter never splits or retries it.
+    """
+
+    to: str
+    reply_to: str
+    client_id: str
+    text: str
+    reply_id: str = ""
+    part: int = 0
+    parts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class OutboundFile:
+    """One file of a reply: a private copy at ``path``, ``size`` in bytes."""
+
+    to: str
+    reply_to: str
+    client_id: str
+    path: Path
+    name: str
+    mime: str
+    kind: FileKind
+    size: int
+    reply_id: str = ""
+    part: int = 0
+    parts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """The platform took it under ``platform_id``. ``keep_file_seconds``: the copy is still fetched that long."""
+
+    platform_id: str = ""
+    keep_file_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Final: the platform will never take this part. ``code`` is the platform's; ``reason`` is safe to show."""
+
+    reason: str
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """Final: the message that this answers is gone, so its whole reply is dropped and never held."""
+
+    code: str = ""
+
+
+SendOutcome = Delivered | Refused | Withdrawn
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A file on its way: what the platform says of it, and its bytes."""
+
+    chunks: AsyncIterator[bytes]
+    name: str = ""
+    mime: str = ""
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a reference leads to: text to put before the message, and its files."""
+
+    text: str = ""
+    files: tuple[RemoteFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request for waiting parts: those up to ``after`` are settled, and the answer may wait ``wait_seconds``."""
+
+    after: int
+    wait_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingPart:
+    """A part that waits to be collected, under its ``cursor``."""
+
+    cursor: int
+    part: OutboundPart | OutboundFile
+
+
+@dataclass(frozen=True, slots=True)
+class FileWanted:
+    """A verified request for the outbox copy called ``name``."""
+
+    name: str
+
+
+class Channel(Protocol):
+    """One account's adapter. It has no duties of its own: what it can do is told by the protocols below."""
+
+
+@runtime_checkable
+class Polls(Protocol):
+    async def receive(self, checkpoint: str) -> Batch:
+        """Wait for the next batch after ``checkpoint`` ("" at first). Called again only once it is durable."""
+        ...
+
+
+@runtime_checkable
+class Pushed(Protocol):
+    """Both are pure functions of settings, identity, headers and bytes; the core claims between them."""
+
+    def read(self, request: Request, identity: Identity) -> Reading | Answer:
+        """Verify and parse. An ``Answer`` ends the request: a handshake, or a refusal."""
+        ...
+
+    def answer(self, reading: Reading, results: Sequence[Claimed]) -> Answer:
+        """The response once every item is durable; ``results`` in the order of ``reading.items``."""
+        ...
+
+
+@runtime_checkable
+class Sends(Protocol):
+    async def send(self, part: OutboundPart) -> SendOutcome:
+        """Send one text part.
+
+        Raises:
+            UnreachableError: not accepted, try again. OutcomeUnknownError: maybe accepted.
+            CredentialsError: the account is refused.
+        """
+        ...
+
+
+@runtime_checkable
+class SendsFiles(Protocol):
+    async def send_file(self, part: OutboundFile) -> SendOutcome:
+        """Send one file; errors as in ``Sends.send``."""
+        ...
+
+
+@runtime_checkable
+class FetchesFiles(Protocol):
+    def fetch(self, file: RemoteFile, max_bytes: int) -> AbstractAsyncContextManager[Incoming]:
+        """Open a received file. The core counts the bytes and hangs up past ``max_bytes``.
+
+        Raises:
+            ChannelError: it cannot be had.
+        """
+        ...
+
+
+@runtime_checkable
+class ResolvesReferences(Protocol):
+    async def resolve(self, message_id: str, reference: str) -> Context:
+        """Look up what the message quotes or bundles. Raises ChannelError when it cannot be had."""
+        ...
+
+
+@runtime_checkable
+class ShowsTyping(Protocol):
+    async def typing(self, to: str, reply_to: str) -> None:
+        """Tell the chat that work has begun. Asked once a turn; a failure is logged and harmless."""
+        ...
+
+
+@runtime_checkable
+class Probes(Protocol):
+    async def probe(self) -> Identity:
+        """Prove contact with the platform and learn who the bot is. Asked at start and every five minutes."""
+        ...
+
+
+@runtime_checkable
+class AnsweredByAsking(Protocol):
+    """Replies wait until the other side asks for them, on ``GET <route>/replies``."""
+
+    def ask(self, request: Request) -> Ask | Answer:
+        """Verify and parse, purely."""
+        ...
+
+    async def told(self, ask: Ask, waiting: Sequence[WaitingPart]) -> Answer:
+        """The response with what waits. May read the files' bytes."""
+        ...
+
+
+@runtime_checkable
+class ServesFiles(Protocol):
+    """Gives outbox copies out under addresses that it signed itself, on ``GET <route>/files/…``."""
+
+    def file(self, request: Request) -> FileWanted | Answer:
+        """Verify and parse, purely."""
+        ...
+
+
+@runtime_checkable
+class RepliesInResponse(Protocol):
+    """Reserved: the response to a push may itself carry the answer, held up to ``hold_seconds``."""
+
+    @property
+    def hold_seconds(self) -> float: ...

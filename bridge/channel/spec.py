@@ -1,0 +1,100 @@
+"""How an adapter registers: its name, its settings and credentials, and the platform's figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bridge.channel.contract import Channel
+from bridge.channel.http import Http
+from bridge.channel.markdown import plain
+from bridge.channel.text import Limit
+
+BACK_OFF_SECONDS: tuple[float, ...] = (1, 2, 4, 8, 16, 32, 60)
+
+
+class RemoteTools(StrEnum):
+    NONE = "none"
+    OWNER = "owner"
+
+
+class UnknownOutcome(StrEnum):
+    """What is done with a part whose outcome can no longer be told."""
+
+    RESEND = "resend"  # once more, with a visible mark
+    HOLD = "hold"
+
+
+class MediaSettings(BaseModel):
+    """What files an account takes in. 0 switches a kind off."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    owner_max_mib: Annotated[int, Field(ge=0, le=1024)] = 50
+    others_image_max_mib: Annotated[int, Field(ge=0, le=1024)] = 5
+    keep_days: Annotated[int, Field(ge=1)] = 7
+
+
+class ChannelSettings(BaseModel):
+    """What every account has: one table ``[channels.<channel>.<account>]``. Adapters add their own keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    enabled: bool = True
+    workspace: str = ""
+    owner: str = ""
+    senders: Literal["owner", "anyone"] | tuple[str, ...] = "owner"
+    remote_tools: RemoteTools = RemoteTools.NONE
+    approvals: Literal["auto"] = "auto"
+    language: Literal["auto", "en", "zh"] = "auto"
+    unknown_outcome: UnknownOutcome = UnknownOutcome.RESEND
+    media: MediaSettings = MediaSettings()
+
+
+class ChannelCredentials(BaseModel):
+    """Secrets of an account: from a private file or the environment, never from the config."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What an adapter may know of its surroundings: its route as the world sees it, without a closing slash.
+
+    ``address`` is "" while ``[web] public_url`` is not set.
+    """
+
+    account: str
+    address: str = ""
+
+
+class Create(Protocol):
+    def __call__(self, settings: Any, credentials: Any, http: Http, place: Place) -> Channel: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelSpec:
+    """One platform.
+
+    ``title`` is its name as its users know it. ``render`` turns the agent's markdown into what the platform
+    shows, and defuses mentions; ``text_limit`` is measured on its result. No answer is retried under the same
+    client id for longer than ``idempotent_seconds``. ``retry_seconds`` bounds the waits between the tries of a
+    send (full jitter); the last one repeats. ``identity`` names what must not change while messages wait: it
+    goes into the account's fingerprint.
+    """
+
+    name: str
+    title: Callable[[Any], str]
+    settings: type[ChannelSettings]
+    credentials: type[ChannelCredentials]
+    create: Create
+    identity: Callable[[Any, Any], tuple[str, ...]]
+    text_limit: Limit
+    idempotent_seconds: float = 0.0
+    retry_seconds: tuple[float, ...] = BACK_OFF_SECONDS
+    render: Callable[[str], str] = plain
+    body_limit_bytes: int = 1_048_576

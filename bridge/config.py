@@ -1,0 +1,104 @@
+"""The settings: ``<home>/config.toml``, its tables as frozen models, unknown keys refused.
+
+An account's own table is read with its channel's settings model (``bridge.channel.ChannelSettings``); here its
+raw values are kept. Every text of a ``ConfigError`` names the file and the key, never the value.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Positive = Annotated[int, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DaemonTable(Table):
+    """``[daemon]``"""
+
+    workspace: str = ""  # the default cwd of sessions; "": <home>/workspace
+    agent: str = "echo"
+    stop_seconds: Seconds = 8.0
+
+
+class WebTable(Table):
+    """``[web]``"""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8470
+    public_url: str = ""
+    header_seconds: Seconds = 10.0
+    body_seconds: Seconds = 15.0
+
+
+class StoreTable(Table):
+    """``[store]``"""
+
+    max_waiting: Positive = 5000  # steps that wait for the writer; over it pushes get 503
+    keep_days: Positive = 30
+
+
+class MediaTable(Table):
+    """``[media]``"""
+
+    max_files: Positive = 16
+    max_pixels: Positive = 50_000_000
+    download_seconds: Seconds = 180.0
+    resolve_seconds: Seconds = 30.0
+
+
+class LimitsTable(Table):
+    """``[limits]``: of one account, unless it says otherwise."""
+
+    account_claims: Positive = 64
+    conversation_claims: Positive = 8
+    sessions: Positive = 32
+    turns: Positive = 4
+    owner_claims: Annotated[int, Field(ge=0)] = 8
+    owner_sessions: Annotated[int, Field(ge=0)] = 1
+    owner_turns: Annotated[int, Field(ge=0)] = 1
+    turn_seconds: Seconds = 300.0
+    owner_turn_seconds: Seconds = 1800.0
+    idle_seconds: Seconds = 1800.0
+    stale_seconds: Seconds = 3600.0
+    busy_notice_seconds: Seconds = 60.0
+    reply_bytes: Positive = 65_536
+    part_bytes: Positive = 16_384
+    deliver_seconds: Seconds = 86_400.0
+    reply_files: Positive = 8
+
+
+class SessionsTable(Table):
+    """``[sessions]``: the figures that ``session.started`` reports, and the policy of sessions without a channel."""
+
+    context_max_tokens: Positive = 128_000
+    max_server_frame_bytes: Annotated[int, Field(ge=65_536)] = 8_388_608
+    max_transcript_bytes: Positive = 8_388_608
+    max_transcript_items: Positive = 10_000
+    max_prompt_history_bytes: Positive = 1_048_576
+    max_prompt_history_items: Positive = 200
+    approval_policy: Literal["on-risk", "always", "never"] = "on-risk"
+
+
+class LogTable(Table):
+    """``[log]``"""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["auto", "json", "console"] = "auto"
+
+
+class Config(Table):
+    daemon: DaemonTable = DaemonTable()
+    web: WebTable = WebTable()
+    store: StoreTable = StoreTable()
+    media: MediaTable = MediaTable()
+    limits: LimitsTable = LimitsTable()
+    sessions: SessionsTable = SessionsTable()
+    log: LogTable = LogTable()
+    agents: dict[str, dict[str, Any]] = {}
+    channels: dict[str, dict[str, dict[str, Any]]] = {}

@@ -1,0 +1,527 @@
+"""The durable steps: everything that outlives the process, as frozen values with typed results.
+
+``await store.do(step)`` takes one step atomically and returns its result once it is on disk; its error changes
+nothing and reaches its caller alone. ``await store.get(query)`` reads what is committed, the caller's own steps
+included. A caller may rely on the atomicity and order of its own awaited steps, never on sharing a transaction.
+Instants are milliseconds since 1970, UTC (``_ms``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, Protocol, TypeVar
+
+from bridge.errors import StoreError
+from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId, TurnId
+
+R = TypeVar("R", covariant=True)
+
+
+class Step(Generic[R]):
+    """Base of all steps; ``R`` is what taking it returns."""
+
+    __slots__ = ()
+
+
+class Query(Generic[R]):
+    """Base of all reads."""
+
+    __slots__ = ()
+
+
+class Store(Protocol):
+    async def do(self, step: Step[R]) -> R:
+        """Take ``step``: return once it is committed and synced.
+
+        Raises:
+            StoreError: it was not taken and changed nothing (refused, disk full, read-only).
+        """
+        ...
+
+    async def get(self, query: Query[R]) -> R:
+        """Read."""
+        ...
+
+    def backlog(self) -> int:
+        """How many steps wait for the writer now."""
+        ...
+
+
+class BindingError(StoreError):
+    """The account's stored state belongs to another identity."""
+
+
+# --- messages ---------------------------------------------------------------------------------------------------
+
+
+class MessageState(StrEnum):
+    """``seen`` needs nothing; ``claimed`` was never given to an agent; ``running`` was; ``answered`` has its reply
+    in the outbox; ``done`` is over."""
+
+    SEEN = "seen"
+    CLAIMED = "claimed"
+    RUNNING = "running"
+    ANSWERED = "answered"
+    DONE = "done"
+
+
+class ClaimVerdict(StrEnum):
+    NEW = "new"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"
+
+
+class PartKind(StrEnum):
+    TEXT = "text"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class NewPart:
+    """``body`` is the text of a text part, or a file's JSON (path, name, mime, kind, size)."""
+
+    kind: PartKind
+    body: str
+    client_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Parts for one recipient, delivered in order. ``to`` names the lane.
+
+    ``transient`` replies are never held. ``carried`` are the ids of held texts that the first part contains;
+    ``own_text`` is then the reply's text without them.
+    """
+
+    reply_id: str
+    conversation: ConversationKey
+    to: str
+    reply_to: str
+    parts: tuple[NewPart, ...]
+    transient: bool = False
+    carried: tuple[int, ...] = ()
+    own_text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """A message as intake decided on it, not yet stored.
+
+    ``state`` is SEEN, CLAIMED, or ANSWERED with a ``reply``. ``redelivery`` is the second unique key, "" for
+    none. ``payload`` is the message itself as JSON, kept until it is done.
+    """
+
+    message_id: MessageId
+    state: MessageState
+    reason: str = ""
+    redelivery: str = ""
+    body_digest: str = ""
+    conversation: ConversationKey = ConversationKey("")
+    payload: str = ""
+    reply: Reply | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bind(Step[str]):
+    """Bind the account to its credentials' fingerprint, or prove that it is; returns the checkpoint ("" at first).
+
+    Raises BindingError when another fingerprint is stored and any state depends on it (a checkpoint, messages or
+    parts that are not over); without such state the new fingerprint replaces the old.
+    """
+
+    account: AccountId
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim(Step[tuple[ClaimVerdict, ...]]):
+    """Store messages with the batch's checkpoint; a verdict for each, in order.
+
+    Atomic over check and insert: one key is account and message id, the other account and ``redelivery``.
+    A known id with another non-empty ``body_digest`` is a CONFLICT. Duplicates store nothing.
+    """
+
+    account: AccountId
+    messages: tuple[NewMessage, ...]
+    now_ms: int
+    checkpoint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Start(Step[bool]):
+    """claimed → running on ``session_id``. False: it is not claimed (any more), so it must not run."""
+
+    account: AccountId
+    message_id: MessageId
+    session_id: SessionId
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Step[tuple[PartId, ...]]):
+    """End a claim: claimed or running → answered, its reply in the outbox; without a reply → done.
+
+    Returns the new parts' ids; () when the message was not open any more (nothing is stored then).
+    Held texts in ``reply.carried`` become carried.
+    """
+
+    account: AccountId
+    message_id: MessageId
+    reply: Reply | None
+    now_ms: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Post(Step[tuple[PartId, ...]]):
+    """Put an unprompted reply into the outbox."""
+
+    account: AccountId
+    reply: Reply
+    now_ms: int
+
+
+# --- the outbox -------------------------------------------------------------------------------------------------
+
+
+class PartState(StrEnum):
+    """``pending`` and ``sending`` are open; the others are final. ``unknown`` is final and maybe arrived."""
+
+    PENDING = "pending"
+    SENDING = "sending"
+    SENT = "sent"
+    UNKNOWN = "unknown"
+    REFUSED = "refused"
+    EXPIRED = "expired"
+    SKIPPED = "skipped"  # not sent, because an earlier part of its reply was refused or withdrawn
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxPart:
+    """A stored part. ``first_sent_ms`` and ``sending_since_ms`` are 0 while it was never tried.
+
+    ``marked``: it is sent again although it may have arrived, with a visible mark.
+    """
+
+    part_id: PartId
+    account: AccountId
+    reply_id: str
+    message_id: MessageId  # "" when unprompted
+    conversation: ConversationKey
+    to: str
+    reply_to: str
+    part: int
+    parts: int
+    kind: PartKind
+    body: str
+    client_id: str
+    state: PartState
+    transient: bool
+    attempts: int
+    created_ms: int
+    first_sent_ms: int
+    sending_since_ms: int
+    due_ms: int
+    marked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sending(Step[bool]):
+    """pending or sending → sending: recorded before the first byte. False: the part is final already."""
+
+    part_id: PartId
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """``reply_done``: every part of the reply is final, so its message is done.
+
+    ``released`` are the bodies of the file parts that this step made final and that are not kept: their copies
+    can be removed.
+    """
+
+    reply_done: bool
+    released: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settle(Step[Settled]):
+    """An open part → SENT, UNKNOWN, REFUSED or EXPIRED. The rest of its reply goes on.
+
+    ``keep_until_ms``: a file copy that is still fetched until then is not released now.
+    When a reply is done, texts it carried are delivered and gone, if its first part was SENT.
+    """
+
+    part_id: PartId
+    state: PartState
+    now_ms: int
+    platform_id: str = ""
+    reason: str = ""
+    keep_until_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Later(Step[None]):
+    """A try gave no usable answer: the part is due again at ``due_ms``. ``accepted_possible`` False takes the
+    sending back (→ pending, as if never tried); True leaves it ``sending``."""
+
+    part_id: PartId
+    due_ms: int
+    accepted_possible: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mark(Step[None]):
+    """A part whose outcome stayed unknown is sent once more: a new client id, marked, pending, never tried."""
+
+    part_id: PartId
+    client_id: str
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hold(Step[Settled]):
+    """End a whole reply at this part: the part becomes ``state``, later open ones SKIPPED, its message done.
+
+    ``held_text`` (not empty, not transient) is kept for the conversation's next reply. Texts that the reply
+    carried are held again, ahead of it, when no part of it was SENT. Beyond the newest 4 and 32 KiB of a
+    conversation, 128 of an account and 7 days, held texts are dropped.
+    """
+
+    part_id: PartId
+    state: PartState
+    held_text: str
+    now_ms: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recover(Step[int]):
+    """At the start of a run: nothing is being sent. Returns how many parts are open.
+
+    Parts left in ``sending`` keep that state, so that whoever takes them up knows that they may have arrived.
+    Parts and running messages are listed by queries.
+    """
+
+    account: AccountId
+
+
+@dataclass(frozen=True, slots=True)
+class Collect(Step[tuple[Settled, ...]]):
+    """Asking settles: every open part of the account with an id up to ``after`` was received."""
+
+    account: AccountId
+    after: int
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetIdentity(Step[None]):
+    """Remember who the bot is on its platform, so that a restart needs no answer from it first."""
+
+    account: AccountId
+    bot_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prune(Step[tuple[str, ...]]):
+    """Forget messages and replies that ended before ``before_ms`` and held texts older than ``held_before_ms``.
+
+    Returns bodies of file parts forgotten.
+    """
+
+    before_ms: int
+    held_before_ms: int
+    limit: int = 1000
+
+
+# --- conversations and sessions ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BindSession(Step[None]):
+    """The conversation's session from now on. ``authority`` is what it was started with, compared as a whole."""
+
+    account: AccountId
+    conversation: ConversationKey
+    session_id: SessionId
+    authority: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnbindSession(Step[None]):
+    account: AccountId
+    conversation: ConversationKey
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """A session as it was started. ``seq`` is a high-water mark: no event with a larger number was sent."""
+
+    session_id: SessionId
+    cwd: str
+    settings: str  # JSON: no_tools, channel, auto_approve, model …
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession(Step[None]):
+    record: SessionRecord
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class BeginTurn(Step[None]):
+    """A turn runs. ``seq_reserved`` becomes the session's high-water mark, well above what the turn may use."""
+
+    session_id: SessionId
+    turn_id: TurnId
+    request_id: str
+    seq_reserved: int
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndTurn(Step[None]):
+    """A turn has ended: recorded before its terminal event is sent.
+
+    ``events`` are the encoded frames that an attaching client is told: the last ``assistant.completed``, the
+    successful ``chat_attach`` results, the terminal event. ``history`` are JSON entries appended to the session;
+    empty for a failed or cancelled turn. ``dropped`` oldest entries are removed first. ``seq`` is exact.
+    """
+
+    session_id: SessionId
+    turn_id: TurnId
+    events: tuple[bytes, ...]
+    history: tuple[str, ...]
+    seq: int
+    now_ms: int
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClearSession(Step[None]):
+    """Drop the history; ``seq`` stays what it is now."""
+
+    session_id: SessionId
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class DropSession(Step[None]):
+    """Forget the session with its history, turns and bindings."""
+
+    session_id: SessionId
+
+
+# --- reads ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OpenMessage:
+    """A claimed or running message."""
+
+    message_id: MessageId
+    state: MessageState
+    conversation: ConversationKey
+    payload: str
+    session_id: SessionId
+    received_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenMessages(Query[tuple[OpenMessage, ...]]):
+    """The account's claimed and running messages, in the order they were claimed."""
+
+    account: AccountId
+
+
+@dataclass(frozen=True, slots=True)
+class OpenParts(Query[tuple[OutboxPart, ...]]):
+    """The account's open parts with ids over ``after``, oldest first; ``limit`` at most."""
+
+    account: AccountId
+    after: int = 0
+    limit: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class HeldText:
+    held_id: int
+    text: str
+    created_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTexts(Query[tuple[HeldText, ...]]):
+    """The conversation's held texts that no reply carries, oldest first."""
+
+    account: AccountId
+    conversation: ConversationKey
+
+
+@dataclass(frozen=True, slots=True)
+class BoundSession:
+    session_id: SessionId
+    authority: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOf(Query[BoundSession | None]):
+    account: AccountId
+    conversation: ConversationKey
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSession:
+    """``history`` oldest first. ``last_turn`` are the events of the last ended turn. ``interrupted`` are turns
+    that began and never ended, as (turn id, request id), oldest first."""
+
+    record: SessionRecord
+    history: tuple[str, ...]
+    last_turn: tuple[bytes, ...]
+    interrupted: tuple[tuple[TurnId, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSession(Query[StoredSession | None]):
+    session_id: SessionId
+
+
+@dataclass(frozen=True, slots=True)
+class StoredIdentity:
+    bot_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityOf(Query[StoredIdentity | None]):
+    account: AccountId
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """``waiting``: claimed or running messages; ``oldest_ms``: when the oldest of these or of the open parts was
+    stored, 0 for none; ``open_parts``; ``dead``: parts that ended refused, expired or unknown, of replies that
+    are not transient, and are not carried to their reader since; ``held`` texts waiting for a next reply."""
+
+    waiting: int
+    oldest_ms: int
+    open_parts: int
+    dead: int
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
+class CountsOf(Query[Counts]):
+    account: AccountId
+
+
+STEPS: tuple[type[Step[object]], ...] = (
+    Bind, Claim, Start, Answer, Post, Sending, Settle, Later, Mark, Hold, Recover, Collect, SetIdentity, Prune,
+    BindSession, UnbindSession, OpenSession, BeginTurn, EndTurn, ClearSession, DropSession,
+)  # fmt: skip
+"""Every durable step, for the crash points: before and after each."""

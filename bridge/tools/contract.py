@@ -1,0 +1,59 @@
+"""What a tool is to an agent's session: a name, a schema, a risk, and a run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import BaseModel
+
+
+class Risk(StrEnum):
+    """As the wire says it."""
+
+    READ_ONLY = "read_only"
+    FILESYSTEM = "filesystem"
+    PROCESS = "process"
+    DELEGATE = "delegate"
+    NETWORK = "network"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """``output`` is for the model, at most what the tool itself cut it to (``truncated``)."""
+
+    success: bool
+    output: str
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlace:
+    """Where a call runs: ``cwd`` is the session's workspace; ``progress`` shows a line to whoever watches."""
+
+    cwd: Path
+    progress: Callable[[str], Awaitable[None]]
+
+
+class Tool(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def risk(self) -> Risk: ...
+    @property
+    def arguments(self) -> type[BaseModel]:
+        """The model that refuses bad arguments; it forbids unknown keys."""
+        ...
+
+    def summary(self, arguments: Any) -> str:
+        """One line that tells a person what the call would do."""
+        ...
+
+    async def run(self, arguments: Any, place: CallPlace) -> ToolResult:
+        """Do it. A failure is a result for the model, never an exception. Cancelling stops it."""
+        ...

@@ -1,0 +1,129 @@
+"""How long to wait before trying again, and what is tried again. Nothing else of ours decides either.
+
+Waits have full jitter: a random time up to a bound that grows, so that a thousand accounts do not come
+back together. Time and randomness are injected.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar, cast
+
+import tenacity
+
+from bridge.clock import Clock
+from bridge.errors import ChannelError, CredentialsError, UnreachableError
+
+R = TypeVar("R")
+
+DOUBLING: Sequence[float] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
+DAY_SECONDS = 86_400.0
+
+
+class Randomness(Protocol):
+    """What we use of ``random.Random``."""
+
+    def uniform(self, a: float, b: float, /) -> float: ...
+
+
+def full_jitter(attempt: int, bounds: Sequence[float], rng: Randomness) -> float:
+    """A wait in seconds: random, up to the bound of ``attempt`` (from 1), or the last where bounds end.
+
+    Raises:
+        ValueError: ``attempt`` is under 1, or there are no bounds.
+    """
+    if attempt < 1 or not bounds:
+        raise ValueError("attempts count from 1, and need a bound")
+    return rng.uniform(0.0, bounds[min(attempt, len(bounds)) - 1])
+
+
+class Backoff:
+    """The waits between the failures of one thing: each bound higher than the last, until ``reset``."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        rng: Randomness,
+        *,
+        bounds: Sequence[float] = DOUBLING,
+        floor_seconds: float = 0.0,
+    ) -> None:
+        self._clock, self._rng = clock, rng
+        self._bounds, self._floor = bounds, floor_seconds
+        self._failures = 0
+
+    @property
+    def failures(self) -> int:
+        """How many since the last ``reset``."""
+        return self._failures
+
+    def next_seconds(self, after_seconds: float = 0.0) -> float:
+        """Count a failure, and say how long to wait: never under the floor.
+
+        The wait begins after ``after_seconds``, the platform's own wish (a day at most), so that those who
+        were all told the same time do not come back at the same time either.
+        """
+        self._failures += 1
+        jitter = full_jitter(self._failures, self._bounds, self._rng)
+        return min(max(0.0, after_seconds), DAY_SECONDS) + max(self._floor, jitter)
+
+    async def wait(self, after_seconds: float = 0.0) -> None:
+        """Count a failure and wait as ``next_seconds`` says. Cancelling ends the wait at once."""
+        await self._clock.sleep(self.next_seconds(after_seconds))
+
+    def reset(self) -> None:
+        """Start again from the first bound: the thing works."""
+        self._failures = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is repeated, how often, how patiently. ``CredentialsError`` never is: a person must mend it."""
+
+    repeats: type[ChannelError]
+    tries: int | None = None  # None: for ever
+    bounds: Sequence[float] = DOUBLING
+    patience_seconds: float = DAY_SECONDS + 60.0  # a longer wait ends the tries instead
+
+
+RECEIVING = Policy(repeats=ChannelError)
+SENDING = Policy(repeats=UnreachableError, tries=3, bounds=(1.0, 2.0), patience_seconds=10.0)
+
+
+async def retrying(
+    call: Callable[[], Awaitable[R]],
+    policy: Policy,
+    clock: Clock,
+    rng: Randomness,
+    on_failure: Callable[[ChannelError], None] = lambda _: None,
+) -> R:
+    """The result of ``call``, repeated under ``policy``; ``on_failure`` hears of each failure before a wait.
+
+    The last failure is raised when the tries are used up; any error outside the policy is raised at once.
+    """
+    backoff = Backoff(clock, rng, bounds=policy.bounds)
+
+    def wait_seconds(state: tenacity.RetryCallState) -> float:
+        error = _failure(state)
+        return backoff.next_seconds(error.retry_after_seconds if isinstance(error, UnreachableError) else 0.0)
+
+    def is_over(state: tenacity.RetryCallState) -> bool:
+        used_up = policy.tries is not None and state.attempt_number >= policy.tries
+        return used_up or state.upcoming_sleep > policy.patience_seconds
+
+    def is_repeated(error: BaseException) -> bool:
+        return isinstance(error, policy.repeats) and not isinstance(error, CredentialsError)
+
+    return await tenacity.AsyncRetrying(
+        sleep=clock.sleep,
+        retry=tenacity.retry_if_exception(is_repeated),
+        wait=wait_seconds,
+        stop=is_over,
+        before_sleep=lambda state: on_failure(_failure(state)),
+        reraise=True,
+    )(call)
+
+
+def _failure(state: tenacity.RetryCallState) -> ChannelError:
+    """The error that is about to be repeated, so one that ``is_repeated`` let pass."""
+    outcome = cast(tenacity.Future, state.outcome)
+    return cast(ChannelError, outcome.exception())

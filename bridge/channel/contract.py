@@ -137,6 +137,16 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class FileAnswer:
+    """An HTTP response that is a file: ``path`` is streamed, ``size`` bytes of it, under ``name``."""
+
+    path: Path
+    name: str
+    mime: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """What a pushed request held. ``note`` is the adapter's own, handed back to ``answer``."""
 

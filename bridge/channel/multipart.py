@@ -4,7 +4,8 @@ import io
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as option
 from email.message import Message
 from pathlib import Path
 from typing import BinaryIO
@@ -23,7 +24,7 @@ class UploadFile:
 
     field: str
     name: str
-    content: Path | bytes = field(repr=False)
+    content: Path | bytes = option(repr=False)
     mime: str = "application/octet-stream"
 
 

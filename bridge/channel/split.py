@@ -1,0 +1,161 @@
+"""Cut a text into messages, losing nothing: at good places, whole characters, links and code blocks. Pure."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bridge.channel.clusters import inside_clusters
+from bridge.channel.fences import Fence, find_fences
+from bridge.channel.units import MIN_LIMIT, Limit, Render, measure
+
+_WHOLE = re.compile(
+    r"!?\[[^\[\]\n]{0,500}\]\([^()\s]{1,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500}){0,4}\)"  # a link
+    r"|https?://[^\s<>\"'`]{1,2000}"
+    r"|&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,30});"  # an HTML entity
+    r"|`[^`\n]{1,100}`",
+    re.IGNORECASE,
+)
+_ENDS = (  # good places to cut after, the best first
+    re.compile(r"\n[ \t\r]*(?:\n[ \t\r]*)*\n"),  # paragraphs
+    re.compile(r"\n"),
+    re.compile(r"[.!?…][\"')\]*_]*\s+|[。！？；…][”’」』）]*\s*"),  # sentences
+    re.compile(r"\s+|[，、：]"),  # words
+)
+_KEPT_LINE = 200  # a code block's first and last line stay with its fences up to so many code points
+_TRIES = 32  # good places that are measured before a plain cut
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One part: ``text[start:end]`` between the fence lines that were added to it."""
+
+    start: int
+    end: int
+    before: str = ""
+    after: str = ""
+
+
+def split_text(text: str, limit: Limit, render: Render | None = None) -> list[str]:
+    """Cut ``text`` into parts, each within ``limit`` once ``render``ed; they come back unrendered.
+
+    Joined, the parts are the text, but for code blocks, which are closed at a cut and opened again with their
+    language. White space at a cut stays with the part before. What a reader sees as one character is cut only
+    when it is longer than a part, a link or address likewise. An empty text has no parts, and a part is blank
+    only where the text is blank for a part's length.
+
+    Raises:
+        ValueError: the limit is under 4, or one character is over it when rendered.
+    """
+    if limit.size < MIN_LIMIT:
+        raise ValueError(f"a limit of {limit.size} cannot hold every character")
+    return [
+        piece.before + text[piece.start : piece.end] + piece.after for piece in pieces(text, limit, render)
+    ]
+
+
+def pieces(text: str, limit: Limit, render: Render | None = None) -> list[Piece]:
+    """As ``split_text``, by positions, which follow each other without gaps."""
+    return list(_Cutter(text, limit, render).cut()) if text else []
+
+
+class _Cutter:
+    def __init__(self, text: str, limit: Limit, render: Render | None) -> None:
+        self._text, self._limit, self._render = text, limit, render
+        self._last = len(text.rstrip())
+        self._torn = inside_clusters(text)
+        self._fences = [fence for fence in find_fences(text) if self._is_small(fence)]
+        self._starts = [fence.start for fence in self._fences]
+        self._locked = bytearray(self._torn)
+        for found in _WHOLE.finditer(text):
+            self._lock(found.start(), found.end())
+        for fence in self._fences:
+            self._lock_edges(fence)
+
+    def cut(self) -> Iterator[Piece]:
+        start = 0
+        while start < len(self._text):
+            end = self._next(start)
+            yield self._piece(start, end)
+            start = end
+
+    def _next(self, start: int) -> int:
+        if self._fits(start, len(self._text)):
+            return len(self._text)
+        reach = self._reach(start)
+        content = re.compile(r"\S").search(self._text, start, reach)
+        first = content.end() if content else start + 1
+        tries = 0
+        for end in self._good(start, reach):
+            if first <= end < self._last and not self._locked[end]:
+                if self._fits(start, end):
+                    return end
+                if (tries := tries + 1) >= _TRIES:
+                    break
+        return self._plain_cut(start, first, reach)
+
+    def _good(self, start: int, reach: int) -> Iterator[int]:
+        """Good places in the farther half of the window, by kind and then the farthest first."""
+        half = start + (reach - start) // 2
+        for kind in _ENDS:
+            found = [match.end() for match in kind.finditer(self._text, half, reach)]
+            yield from reversed(found)
+
+    def _plain_cut(self, start: int, first: int, reach: int) -> int:
+        """The farthest cut that spares links and clusters, or clusters, or at least characters."""
+        for locked in (self._locked, self._torn, None):
+            for end in range(reach, start, -1):
+                spared = locked is None or not locked[end]
+                blank_rest = locked is self._locked and not first <= end < self._last
+                if spared and not blank_rest and self._fits(start, end):
+                    return end
+        raise ValueError("one character is over the limit when rendered")
+
+    def _reach(self, start: int) -> int:
+        """About the farthest end that fits: exact where longer texts render longer."""
+        low, high = start, min(start + self._limit.size, len(self._text))
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._fits(start, middle):
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def _fits(self, start: int, end: int) -> bool:
+        piece = self._piece(start, end)
+        part = piece.before + self._text[start:end] + piece.after
+        shown = part if self._render is None else self._render(part)
+        return measure(shown, self._limit.unit) <= self._limit.size
+
+    def _piece(self, start: int, end: int) -> Piece:
+        opened, closed = self._fence_at(start), self._fence_at(end)
+        before = f"{opened.opener}\n" if opened else ""
+        gap = "" if self._text[end - 1] == "\n" else "\n"
+        return Piece(start, end, before, f"{gap}{closed.closer}" if closed else "")
+
+    def _fence_at(self, at: int) -> Fence | None:
+        """The block that a cut at ``at`` would tear."""
+        index = bisect_right(self._starts, at) - 1
+        if index < 0:
+            return None
+        fence = self._fences[index]
+        return fence if fence.inner <= at < fence.end else None
+
+    def _is_small(self, fence: Fence) -> bool:
+        lines = f"{fence.opener}\n\n{fence.closer}"
+        shown = lines if self._render is None else self._render(lines)
+        return max(measure(each, self._limit.unit) for each in (lines, shown)) <= self._limit.size // 2
+
+    def _lock_edges(self, fence: Fence) -> None:
+        """Keep a block's fences with some of its code, so that no cut leaves an empty block."""
+        first = self._text.find("\n", fence.inner, fence.outer) + 1 or fence.outer
+        last = self._text.rfind("\n", fence.inner, max(fence.outer - 1, fence.inner)) + 1 or fence.inner
+        near = min(_KEPT_LINE, self._limit.size // 8)
+        self._lock(fence.start, first if first - fence.inner <= near else fence.inner + 1)
+        if fence.outer < fence.end:
+            self._lock(last if fence.outer - last <= near else fence.outer - 1, fence.end)
+
+    def _lock(self, start: int, end: int) -> None:
+        if measure(self._text[start:end], self._limit.unit) <= self._limit.size:
+            self._locked[start + 1 : end] = b"\1" * (end - start - 1)

@@ -1,0 +1,288 @@
+"""Sending one request: where to connect, which hops to follow, and what its failures mean.
+
+No error of this module holds an address beyond its host name, as paths and queries carry secrets. For the
+same reason a library's error, which may hold the address, is cut off with ``from None``.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final, TypeVar
+
+import aiohttp
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
+
+from bridge.channel.answer import HttpAnswer, lost, parse_json
+from bridge.channel.guard import Guard
+from bridge.channel.multipart import disposition_name
+from bridge.channel.websocket import Socket
+from bridge.clock import Clock
+from bridge.errors import ChannelError, UnreachableError
+
+T = TypeVar("T")
+Body = Callable[[], bytes | aiohttp.FormData | None]
+
+MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
+_SILENT_SECONDS = 60.0  # no byte for so long: the connection is dead
+_CLOSE_SECONDS = 2.0
+_MOVED = frozenset({301, 302, 303, 307, 308})
+_WEB = {"ws": "http", "wss": "https"}
+_NOT_CONNECTED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+
+
+class TooLargeError(ChannelError):
+    """A body went past the limit of its reader, whatever it had announced."""
+
+
+@asynccontextmanager
+async def http_session(tls: ssl.SSLContext | None = None) -> AsyncIterator[aiohttp.ClientSession]:
+    """The one pool of connections: no cookies, no proxy from the environment, no limit of its own."""
+    connector = aiohttp.TCPConnector(limit=0, ssl=tls or ssl.create_default_context())
+    async with aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trust_env=False,
+        auto_decompress=True,
+        headers={"User-Agent": "turnbridge"},
+        middlewares=[_refuse_moved_upgrade],
+    ) as session:
+        yield session
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request. ``headers`` are for this address's origin; ``deadline`` is by the loop's clock."""
+
+    method: str
+    url: URL
+    headers: Mapping[str, str] = field(repr=False)
+    body: Body = field(repr=False)
+    deadline: float
+    strayed: bool = False  # a redirect led away from the first origin: nothing is trusted any more
+
+    @property
+    def host(self) -> str:
+        return self.url.raw_host or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """An answer whose body has not been read: its head, and a way to read it once."""
+
+    status: int
+    headers: CIMultiDictProxy[str]
+    method: str
+    host: str
+    received: datetime
+    _response: aiohttp.ClientResponse = field(repr=False)
+
+    @property
+    def mime(self) -> str:
+        """The announced type in lower case without parameters, or ``""``."""
+        return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+    @property
+    def name(self) -> str:
+        """The announced file name as it came, neither safe nor short, or ``""``."""
+        return disposition_name(self.headers.get("Content-Disposition", ""))
+
+    @property
+    def size(self) -> int | None:
+        """The announced bytes, of the packed body where it is packed; they may lie."""
+        return self._response.content_length
+
+    async def chunks(self, max_bytes: int) -> AsyncGenerator[bytes, None]:
+        """The body piece by piece.
+
+        Raises:
+            TooLargeError: more than ``max_bytes`` came or were announced.
+            UnreachableError, OutcomeUnknownError: the connection broke.
+        """
+        seen = self.size or 0
+        if seen <= max_bytes:
+            seen = 0
+            with mapped(self.method, self.host):
+                async for chunk in self._response.content.iter_any():
+                    seen += len(chunk)
+                    if seen > max_bytes:
+                        break
+                    yield chunk
+        if seen > max_bytes:
+            self._response.close()
+            raise TooLargeError(f"{self.method} {self.host}: over {max_bytes} bytes")
+
+    async def read(self, max_bytes: int) -> bytes:
+        """The whole body; errors as ``chunks``."""
+        raw = bytearray()
+        async with aclosing(self.chunks(max_bytes)) as chunks:
+            async for chunk in chunks:
+                raw += chunk
+        return bytes(raw)
+
+    async def answer(self, max_bytes: int = MAX_ANSWER_BYTES) -> HttpAnswer:
+        """The whole body as an answer; errors as ``chunks``, a too large one being as good as none."""
+        try:
+            raw = await self.read(max_bytes)
+        except TooLargeError:
+            raise lost(self.method, self.host, "the answer is too large") from None
+        body = parse_json(raw)
+        return HttpAnswer(self.status, self.headers, body, raw, self.method, self.host, self.received)
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Where to connect, and what TLS is to expect where that is a bare address."""
+
+    url: URL
+    headers: Mapping[str, str]
+    server_hostname: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """Sends requests: to ``trusted`` as they are, to any other origin only as the guard allows."""
+
+    session: aiohttp.ClientSession
+    guard: Guard
+    clock: Clock
+    trusted: URL | None
+    connect_seconds: float
+
+    @asynccontextmanager
+    async def open(self, request: Request, follow: int = 0) -> AsyncIterator[Stream]:
+        """Send, and yield the answer's head; a GET follows up to ``follow`` redirects.
+
+        Raises:
+            UnreachableError: not accepted, or the request only reads. OutcomeUnknownError: maybe accepted.
+        """
+        response = await self._send(request)
+        try:
+            for _ in range(follow if request.method == "GET" else 0):
+                if (moved := _moved(request, response)) is None:
+                    break
+                response.close()
+                request = moved
+                response = await self._send(request)
+            yield Stream(
+                response.status, response.headers, request.method, request.host, self.clock.now(), response
+            )
+        finally:
+            response.close()  # gives up what was not read; a connection read to its end is kept
+
+    async def upgrade(
+        self, request: Request, protocols: Iterable[str], heartbeat_seconds: float | None, max_bytes: int
+    ) -> Socket | HttpAnswer:
+        """Open a WebSocket; a refusal is the platform's answer.
+
+        Raises:
+            UnreachableError: no connection, or no usable answer.
+        """
+
+        async def connect(way: _Way) -> aiohttp.ClientWebSocketResponse:
+            return await self.session.ws_connect(
+                way.url,
+                headers=way.headers,
+                server_hostname=way.server_hostname,
+                protocols=tuple(protocols),
+                heartbeat=heartbeat_seconds,
+                max_msg_size=max_bytes,
+                timeout=aiohttp.ClientWSTimeout(ws_close=_CLOSE_SECONDS),
+            )
+
+        with mapped(request.method, request.host):
+            try:
+                async with asyncio.timeout_at(request.deadline):
+                    return Socket(await self._each_way(request, connect), request.host)
+            except aiohttp.WSServerHandshakeError as error:
+                if error.status == 101:
+                    raise
+                head = CIMultiDictProxy(CIMultiDict(error.headers or {}))
+                now = self.clock.now()
+                return HttpAnswer(error.status, head, None, b"", request.method, request.host, now)
+
+    async def _send(self, request: Request) -> aiohttp.ClientResponse:
+        async def send(way: _Way) -> aiohttp.ClientResponse:
+            left = max(request.deadline - asyncio.get_running_loop().time(), 0.001)
+            return await self.session.request(
+                request.method,
+                way.url,
+                headers=way.headers,
+                data=request.body(),
+                server_hostname=way.server_hostname,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(
+                    total=left, connect=self.connect_seconds, sock_read=_SILENT_SECONDS
+                ),
+            )
+
+        with mapped(request.method, request.host):
+            return await self._each_way(request, send)
+
+    async def _each_way(self, request: Request, attempt: Callable[[_Way], Awaitable[T]]) -> T:
+        *first, last = await self._ways(request)
+        for way in first:
+            try:
+                return await attempt(way)
+            except _NOT_CONNECTED:
+                continue
+        return await attempt(last)
+
+    async def _ways(self, request: Request) -> list[_Way]:
+        """The name itself for the trusted origin; else the judged addresses, so none is looked up again."""
+        if not request.strayed and self.trusted is not None and origin(request.url) == self.trusted:
+            return [_Way(request.url, request.headers)]
+        try:
+            async with asyncio.timeout(self.connect_seconds):
+                addresses = await self.guard.addresses(request.url)
+        except TimeoutError:
+            raise UnreachableError(f"{request.host} was not looked up in time") from None
+        headers = {**request.headers, "Host": request.url.host_port_subcomponent or ""}
+        return [_Way(request.url.with_host(each), headers, request.host.rstrip(".")) for each in addresses]
+
+
+@contextmanager
+def mapped(method: str, host: str) -> Iterator[None]:
+    """Turn the library's errors into ours."""
+    try:
+        yield
+    except (*_NOT_CONNECTED, aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
+        raise UnreachableError(f"{method} {host}: no connection") from None
+    except TimeoutError:
+        raise lost(method, host, "no answer in time") from None
+    except (aiohttp.ClientError, OSError):
+        raise lost(method, host, "the connection broke") from None
+
+
+def origin(url: URL) -> URL:
+    """Scheme, host and port, a WebSocket's being that of the web."""
+    return url.with_scheme(_WEB.get(url.scheme, url.scheme)).origin()
+
+
+def _moved(request: Request, response: aiohttp.ClientResponse) -> Request | None:
+    """The request that a redirect asks for; to another origin it goes without the headers."""
+    location = response.headers.get("Location")
+    if response.status not in _MOVED or not location:
+        return None
+    try:
+        url = request.url.join(URL(location, encoded=location.isascii()))
+        same = origin(url) == origin(request.url)
+    except ValueError:
+        raise UnreachableError(f"{request.method} {request.host}: it redirects to no web address") from None
+    return replace(request, url=url) if same else replace(request, url=url, headers={}, strayed=True)
+
+
+async def _refuse_moved_upgrade(
+    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    """Stop the library from following a redirect of a WebSocket's handshake, which no guard would see."""
+    response = await handler(request)
+    if response.status in _MOVED and "Upgrade" in request.headers:
+        response.close()
+        raise aiohttp.WSServerHandshakeError(
+            response.request_info, response.history, status=response.status, headers=response.headers
+        )
+    return response

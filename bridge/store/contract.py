@@ -411,6 +411,15 @@ class ClearSession(Step[None]):
 
 
 @dataclass(frozen=True, slots=True)
+class ReserveSeq(Step[None]):
+    """Raise the session's high-water mark to ``seq``: numbers are used outside of turns, as for a pause or an
+    attach. A lower ``seq`` changes nothing."""
+
+    session_id: SessionId
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
 class DropSession(Step[None]):
     """Forget the session with its history, turns and bindings."""
 
@@ -522,6 +531,6 @@ class CountsOf(Query[Counts]):
 
 STEPS: tuple[type[Step[object]], ...] = (
     Bind, Claim, Start, Answer, Post, Sending, Settle, Later, Mark, Hold, Recover, Collect, SetIdentity, Prune,
-    BindSession, UnbindSession, OpenSession, BeginTurn, EndTurn, ClearSession, DropSession,
+    BindSession, UnbindSession, OpenSession, BeginTurn, EndTurn, ClearSession, ReserveSeq, DropSession,
 )  # fmt: skip
 """Every durable step, for the crash points: before and after each."""

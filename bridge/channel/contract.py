@@ -169,6 +169,7 @@ class OutboundPart:
     reply_id: str = ""
     part: int = 0
     parts: int = 1
+    created_at: datetime | None = None  # when it was put into the outbox: the same on every retry
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +187,7 @@ class OutboundFile:
     reply_id: str = ""
     part: int = 0
     parts: int = 1
+    created_at: datetime | None = None  # when it was put into the outbox: the same on every retry
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,12 +48,13 @@ class Options(TypedDict, total=False):
     """What any request may be given.
 
     ``headers`` go to the origin of the first address alone. ``timeout_seconds`` bounds all of the request,
-    ``max_bytes`` its answer. ``follow`` is how many redirects of a GET are followed, none by default.
+    ``max_bytes`` its answer; with ``cut`` a longer one is cut there rather than unusable. ``follow`` is how many redirects of a GET are followed, none by default.
     """
 
     headers: Mapping[str, str] | None
     timeout_seconds: float
     max_bytes: int
+    cut: bool
     follow: int
 
 
@@ -89,6 +90,11 @@ class Http:
         self._bound = bound or _Bound()
         trusted = self._bound.origin if self._bound.trusted else None
         self._transport = Transport(session, self._guard, self._clock, trusted, self._bound.connect_seconds)
+
+    @property
+    def clock(self) -> Clock:
+        """The account's time, for signatures and expiries: an adapter has no other."""
+        return self._clock
 
     def at(
         self,
@@ -155,7 +161,7 @@ class Http:
         if json is not None:
             body, content_type = _dump(json), content_type or "application/json"
         async with self._open(method, self._url(path, query), lambda: body, content_type, options) as stream:
-            return await stream.answer(options.get("max_bytes", MAX_ANSWER_BYTES))
+            return await stream.answer(options.get("max_bytes", MAX_ANSWER_BYTES), options.get("cut", False))
 
     async def upload(
         self, path: str, fields: Mapping[str, str], file: UploadFile, **options: Unpack[Options]

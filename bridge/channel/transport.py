@@ -115,18 +115,22 @@ class Stream:
             self._response.close()
             raise TooLargeError(f"{self.method} {self.host}: over {max_bytes} bytes")
 
-    async def read(self, max_bytes: int) -> bytes:
-        """The whole body; errors as ``chunks``."""
+    async def read(self, max_bytes: int, cut: bool = False) -> bytes:
+        """The whole body, or with ``cut`` its start where it is longer; errors as ``chunks``."""
         raw = bytearray()
         async with aclosing(self.chunks(max_bytes)) as chunks:
-            async for chunk in chunks:
-                raw += chunk
+            try:
+                async for chunk in chunks:
+                    raw += chunk
+            except TooLargeError:
+                if not cut:
+                    raise
         return bytes(raw)
 
-    async def answer(self, max_bytes: int = MAX_ANSWER_BYTES) -> HttpAnswer:
+    async def answer(self, max_bytes: int = MAX_ANSWER_BYTES, cut: bool = False) -> HttpAnswer:
         """The whole body as an answer; errors as ``chunks``, a too large one being as good as none."""
         try:
-            raw = await self.read(max_bytes)
+            raw = await self.read(max_bytes, cut)
         except TooLargeError:
             raise lost(self.method, self.host, "the answer is too large") from None
         body = parse_json(raw)

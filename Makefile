@@ -1,0 +1,70 @@
+# Every target sets up what it needs: make test works in a fresh clone with Python 3.11 or later.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# The first Python that is new enough; make PYTHON=... chooses another.
+PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
+	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$name && break; done)
+OTHER_PYTHONS ?= python3.11 python3.12 python3.13
+
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= auto
+QUICK := not slow and not check
+
+.PHONY: help run test check crash bench fmt clean venv
+
+help:  ## show this list
+	@sed -nE 's/^([a-z]+):.*  ## (.*)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+run: $(VENV)/.stamp  ## start a daemon with the offline agent in ./.run
+	@exec $(BIN)/turnbridge run --home ./.run --init
+
+test: $(VENV)/.stamp  ## format, lint, types and tests, with the Python at hand
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/python -m pytest -q -n $(JOBS) -m '$(QUICK)'
+
+check: test  ## test, then slow tests, the browser, and the other Pythons that are installed
+	@$(BIN)/python -m pytest -q -n $(JOBS) -m 'slow or check' || [ $$? -eq 5 ]
+	@set -e; mine=$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	for python in $(OTHER_PYTHONS); do \
+		version=$${python#python}; \
+		[ "$$version" = "$$mine" ] && continue; \
+		if ! $$python -c '' >/dev/null 2>&1; then echo "$$python is not installed: left out"; continue; fi; \
+		$(MAKE) $(VENV)-$$version/.stamp VENV=$(VENV)-$$version PYTHON=$$python; \
+		echo "tests with $$python"; \
+		$(VENV)-$$version/bin/python -m pytest -q -n $(JOBS) -m '$(QUICK)'; \
+	done
+
+crash: $(VENV)/.stamp  ## kill a real daemon at each durable step and at random; ARGS=... for options
+	@$(BIN)/python -m tests.crash.main $(ARGS)
+
+bench: $(VENV)/.stamp  ## measure; ARGS=... for options
+	@$(BIN)/python -m tests.bench.main $(ARGS)
+
+fmt: $(VENV)/.stamp  ## format, and mend what the linter can
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
+
+clean:  ## remove what was built or cached; ./.run stays
+	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage* htmlcov build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+venv: $(VENV)/.stamp  ## only set up
+
+# Made anew in place whenever the requirements change; the stamp comes last, so that a failure is repeated.
+$(VENV)/.stamp: pyproject.toml constraints.txt
+	@[ -n "$(PYTHON)" ] || { \
+		echo "Turnbridge needs Python 3.11 or later, and none was found: install one, or run make PYTHON=/path/to/it" >&2; \
+		exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "$(PYTHON) is older than Python 3.11, or does not start: choose another with make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) cannot make virtual environments: on Debian or Ubuntu, apt install python3-venv" >&2; exit 1; }
+	@echo "setting up $(VENV) with $$($(PYTHON) --version) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

@@ -1,17 +1,20 @@
 """The settings: ``<home>/config.toml``, its tables as frozen models, unknown keys refused.
 
-An account's own table is read with its channel's settings model (``bridge.channel.ChannelSettings``); here its
-raw values are kept. Every text of a ``ConfigError`` names the file and the key, never the value.
+An account's own table is read with its channel's settings model (``bridge.channel.ChannelSettings``); here
+its raw values are kept. Every text of a ``ConfigError`` names the file and the key, never the value.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bridge.tables import parse, validate
+
 Positive = Annotated[int, Field(gt=0)]
-Seconds = Annotated[float, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Table(BaseModel):
@@ -34,6 +37,8 @@ class WebTable(Table):
     public_url: str = ""
     header_seconds: Seconds = 10.0
     body_seconds: Seconds = 15.0
+    idle_seconds: Seconds = 75.0  # how long a connection is kept open for its next request
+    max_connections: Positive = 4096  # over it, the one that has waited longest makes room
 
 
 class StoreTable(Table):
@@ -74,7 +79,7 @@ class LimitsTable(Table):
 
 
 class SessionsTable(Table):
-    """``[sessions]``: the figures that ``session.started`` reports, and the policy of sessions without a channel."""
+    """``[sessions]``: the figures of ``session.started``, and the policy of sessions without a channel."""
 
     context_max_tokens: Positive = 128_000
     max_server_frame_bytes: Annotated[int, Field(ge=65_536)] = 8_388_608
@@ -102,3 +107,13 @@ class Config(Table):
     log: LogTable = LogTable()
     agents: dict[str, dict[str, Any]] = {}
     channels: dict[str, dict[str, dict[str, Any]]] = {}
+
+
+def load(path: Path) -> Config:
+    """Read the settings. Accounts' and agents' own tables stay raw: they are read with models of their own.
+
+    Raises:
+        ConfigError: the file is missing, open to others, over 1 MiB or no TOML.
+        TableError: a table other than those is wrong, or the nesting of those is.
+    """
+    return validate(Config, parse(path), path)

@@ -1,0 +1,211 @@
+"""Every account that the settings name or whose credentials lie there: ready to run, or why it cannot.
+
+One account's mistake is that account's alone. Its credentials come from a private file,
+``<home>/credentials/<channel>/<account>.json``, and, key by key, from the environment:
+``[channels.<channel>.<account>.credentials] key = { env = "NAME" }``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, SecretStr
+
+from bridge.channel.spec import ChannelCredentials, ChannelSettings, ChannelSpec
+from bridge.config import Config
+from bridge.errors import ConfigError
+from bridge.ids import AccountId
+from bridge.logs import register_secret
+from bridge.paths import Home, plain_name, read_private
+from bridge.tables import TableError, validate
+
+MAX_CREDENTIAL_FILES = 128  # of one channel
+
+_ODD = re.compile(r"[^A-Za-z0-9_-]")
+_BLANK = re.compile(r"\s|[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class AccountSetup:
+    """An account with all it needs. Equal values mean that nothing changed."""
+
+    id: AccountId
+    channel: str
+    account: str
+    spec: ChannelSpec
+    settings: ChannelSettings
+    credentials: ChannelCredentials
+
+    @property
+    def enabled(self) -> bool:
+        return self.settings.enabled
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenAccount:
+    """An account that cannot run before the operator acts; ``reasons`` say how, safe to show."""
+
+    id: AccountId
+    channel: str
+    account: str
+    reasons: tuple[str, ...]
+    enabled: bool = True
+
+
+def accounts(
+    config: Config, home: Home, specs: Mapping[str, ChannelSpec], environ: Mapping[str, str]
+) -> list[AccountSetup | BrokenAccount]:
+    """All accounts, sorted by id. Secrets that were read are registered, so that no log shows them."""
+    found: list[AccountSetup | BrokenAccount] = []
+    for channel in sorted({*config.channels, *specs}):
+        tables = config.channels.get(channel, {})
+        if channel not in specs:
+            found += _unknown(channel, tables, specs)
+            continue
+        try:
+            names = {*tables, *_with_credentials(home, channel)}
+        except ConfigError as error:
+            found.append(_broken(channel, "discovery-error", str(error)))
+            continue
+        found += [_account(home, specs[channel], name, tables.get(name, {}), environ) for name in names]
+    return sorted(found, key=lambda account: account.id)
+
+
+def _with_credentials(home: Home, channel: str) -> set[str]:
+    """The accounts whose credentials are there; files with other names are nobody's.
+
+    Raises:
+        ConfigError: the directory cannot be listed, or holds too many.
+    """
+    directory = home.credentials(channel, "any").parent
+    try:
+        names = {path.stem for path in directory.iterdir() if path.suffix == ".json"}
+    except FileNotFoundError:
+        return set()
+    except OSError as error:
+        raise ConfigError(f"{directory} cannot be listed: {error.strerror}") from error
+    if len(names) > MAX_CREDENTIAL_FILES:
+        raise ConfigError(f"{directory} holds over {MAX_CREDENTIAL_FILES} accounts: remove some")
+    return {name for name in names if name and not _ODD.search(name)}
+
+
+def _account(
+    home: Home, spec: ChannelSpec, name: str, table: Mapping[str, Any], environ: Mapping[str, str]
+) -> AccountSetup | BrokenAccount:
+    where = f"channels.{spec.name}.{name}"
+    own = {key: value for key, value in table.items() if key != "credentials"}
+    try:
+        plain_name(name)
+        settings = validate(spec.settings, own, home.config, where)
+        _check_ids(settings, f"{home.config}: {where}")
+        _check_workspace(settings.workspace, f"{home.config}: {where}.workspace")
+        secrets = _credentials(home, spec, name, table.get("credentials", {}), environ)
+    except TableError as error:
+        return _broken(spec.name, name, *error.lines, enabled=own.get("enabled") is not False)
+    except ConfigError as error:
+        return _broken(spec.name, name, str(error), enabled=own.get("enabled") is not False)
+    return AccountSetup(AccountId(f"{spec.name}:{name}"), spec.name, name, spec, settings, secrets)
+
+
+def _check_ids(settings: ChannelSettings, where: str) -> None:
+    """Ids are compared as they stand, so what can only be a slip of the pen is refused."""
+    if settings.owner and _BLANK.search(settings.owner):
+        raise ConfigError(f"{where}.owner: an id has no blanks: give the platform's stable id, not a name")
+    senders = settings.senders if isinstance(settings.senders, tuple) else ()
+    if any(not sender or _BLANK.search(sender) for sender in senders):
+        raise ConfigError(f"{where}.senders: an id has no blanks: give the platform's stable ids, not names")
+
+
+def _check_workspace(workspace: str, where: str) -> None:
+    if workspace and not (Path(workspace).is_absolute() and Path(workspace).is_dir()):
+        raise ConfigError(f"{where}: must be an existing directory, by its absolute path: make or correct it")
+
+
+def _credentials(
+    home: Home, spec: ChannelSpec, name: str, table: Any, environ: Mapping[str, str]
+) -> ChannelCredentials:
+    path = home.credentials(spec.name, name)
+    where = f"channels.{spec.name}.{name}.credentials"
+    given = _from_environment(table, f"{home.config}: {where}", path, environ)
+    needed = {key for key, field in spec.credentials.model_fields.items() if field.is_required()}
+    if path.exists() or not needed <= given.keys():
+        given = _from_file(path) | given
+    secrets = validate(spec.credentials, given, path)
+    for secret in _secrets_of(secrets):
+        register_secret(secret)
+    return secrets
+
+
+def _from_environment(table: Any, where: str, path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    if not isinstance(table, dict):
+        raise ConfigError(f"{where}: must be a table")
+    given: dict[str, Any] = {}
+    for key, value in table.items():
+        if not isinstance(value, dict) or set(value) != {"env"} or not isinstance(value["env"], str):
+            raise ConfigError(
+                f"{where}.{key}: no secret belongs into this file: "
+                f'put it into {path}, or write {{ env = "NAME" }}'
+            )
+        if not environ.get(value["env"]):
+            raise ConfigError(
+                f"{where}.{key}: the environment has no {value['env']}: set it before the start"
+            )
+        given[key] = _value(environ[value["env"]])
+    return given
+
+
+def _value(text: str) -> Any:
+    """A variable's value: JSON where it is a list, else the text itself."""
+    if not text.startswith("["):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(read_private(path))
+    except (ValueError, RecursionError):
+        raise ConfigError(f"{path}: not JSON: write one object with the secrets") from None
+    if not isinstance(found, dict):
+        raise ConfigError(f"{path}: not a JSON object: write one with the secrets")
+    return found
+
+
+def _secrets_of(value: object) -> Iterator[str]:
+    match value:
+        case SecretStr():
+            yield value.get_secret_value()
+        case BaseModel():
+            for name in type(value).model_fields:
+                yield from _secrets_of(getattr(value, name))
+        case tuple() | list():
+            for inner in value:
+                yield from _secrets_of(inner)
+
+
+def _unknown(
+    channel: str, tables: Mapping[str, Any], specs: Mapping[str, ChannelSpec]
+) -> list[AccountSetup | BrokenAccount]:
+    near = get_close_matches(channel, specs, n=1)
+    help_ = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(specs)) or 'none'}"
+    return [
+        _broken(channel, name, f"channels.{_shown(channel)}: no such channel: {help_}") for name in tables
+    ]
+
+
+def _broken(channel: str, name: str, *reasons: str, enabled: bool = True) -> BrokenAccount:
+    shown, account = _shown(channel), _shown(name)
+    return BrokenAccount(AccountId(f"{shown}:{account}"), shown, account, reasons, enabled)
+
+
+def _shown(name: str) -> str:
+    return _ODD.sub("_", name)[:64]

@@ -1,0 +1,172 @@
+"""Each account's state. One frozen snapshot feeds the command line, JSON, HTTP and whatever else shows it.
+
+Only the supervisor and the account's own run write here; ``contact`` counts only while a run is alive, so
+nothing shows ``connected`` on the word of a run that is over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from bridge.clock import Clock, unix_seconds
+from bridge.ids import AccountId
+from bridge.logs import get_logger
+from bridge.protocol import ours
+from bridge.protocol.shared import ComponentState as State
+from bridge.protocol.shared import RemoteTools
+
+__all__ = ["Health", "RemoteTools", "Snapshot", "State", "to_wire"]
+
+log = get_logger(__name__)
+
+_RUNNING = frozenset({State.STARTING, State.CONNECTED, State.DISCONNECTED})
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One account at one instant. ``reason`` is a fixed sentence, "" in a good state.
+
+    ``last_success`` is the last proven exchange, over all runs. ``queue_depth`` counts messages that wait or
+    run, ``dead_letters`` parts that were given up. ``tools_configured`` is what is wished for,
+    ``remote_tools`` what is in effect.
+    """
+
+    id: AccountId
+    channel: str
+    account: str
+    state: State
+    since: datetime
+    enabled: bool = True
+    reason: str = ""
+    last_success: datetime | None = None
+    next_try: datetime | None = None
+    restarts: int = 0
+    tools_configured: RemoteTools = RemoteTools.NONE
+    bot_id: str = ""
+    user_id: str = ""
+    senders: ours.Senders = ours.Senders.OWNER
+    queue_depth: int = 0
+    oldest_waiting: datetime | None = None
+    dead_letters: int = 0
+
+    @property
+    def remote_tools(self) -> RemoteTools:
+        """Nobody has tools while the owner is unknown."""
+        return self.tools_configured if self.user_id else RemoteTools.NONE
+
+
+class Health:
+    """The writing side of one account's snapshot."""
+
+    def __init__(self, first: Snapshot, clock: Clock) -> None:
+        self._now = first
+        self._clock = clock
+        self._contact_from: float | None = None
+        self._longest_contact = 0.0
+        self._logged = (first.state, first.reason)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._now
+
+    def contact(self, now: datetime | None = None) -> None:
+        """Contact was proven (at ``now``): an answered poll, a probe, a request that verified."""
+        if self._now.state not in _RUNNING:
+            return
+        self._now = replace(self._now, last_success=now or self._clock.now())
+        if self._contact_from is None:
+            self._enter(State.CONNECTED)
+            self._contact_from = self._clock.monotonic()
+
+    def lost(self, reason: str) -> None:
+        """Receiving or sending failed while the run goes on. ``reason`` is a fixed sentence."""
+        if self._now.state in _RUNNING:
+            self._enter(State.DISCONNECTED, reason)
+
+    def known(self, *, bot_id: str | None = None, user_id: str | None = None) -> None:
+        """Who the bot, or its owner, is on the platform."""
+        known = self._now
+        self._now = replace(
+            known,
+            bot_id=known.bot_id if bot_id is None else bot_id,
+            user_id=known.user_id if user_id is None else user_id,
+        )
+
+    def measured(self, queue_depth: int, oldest_waiting: datetime | None, dead_letters: int) -> None:
+        self._now = replace(
+            self._now, queue_depth=queue_depth, oldest_waiting=oldest_waiting, dead_letters=dead_letters
+        )
+
+    def contact_seconds(self) -> float:
+        """The longest unbroken contact since ``starting``."""
+        if self._contact_from is None:
+            return self._longest_contact
+        return max(self._longest_contact, self._clock.monotonic() - self._contact_from)
+
+    def starting(self) -> None:
+        self._longest_contact = 0.0
+        self._enter(State.STARTING, self._now.reason if self._now.restarts else "")
+
+    def backoff(self, reason: str, wait_seconds: float) -> None:
+        """The run ended and is repeated after ``wait_seconds``."""
+        self._enter(State.BACKOFF, reason)
+        next_try = self._clock.now() + timedelta(seconds=wait_seconds)
+        self._now = replace(self._now, next_try=next_try, restarts=self._now.restarts + 1)
+
+    def stopping(self) -> None:
+        self._enter(State.STOPPING)
+
+    def stopped(self) -> None:
+        self._enter(State.STOPPED)
+
+    def failed(self, reason: str) -> None:
+        """It is not tried again before the operator acts."""
+        self._enter(State.FAILED, reason)
+
+    def disabled(self) -> None:
+        self._enter(State.DISABLED)
+
+    def _enter(self, state: State, reason: str = "") -> None:
+        self._longest_contact = self.contact_seconds()
+        self._contact_from = None
+        since = self._now.since if state is self._now.state else self._clock.now()
+        self._now = replace(self._now, state=state, since=since, reason=reason, next_try=None)
+        self._log()
+
+    def _log(self) -> None:
+        """Say a change once: neither each retry nor the start of each is one."""
+        now = (self._now.state, self._now.reason)
+        if self._now.state is State.STARTING or now == self._logged:
+            return
+        self._logged = now
+        say = log.warning if self._now.reason else log.info
+        say("health.changed", account=self._now.id, state=self._now.state, reason=self._now.reason or None)
+
+
+def to_wire(snapshot: Snapshot) -> ours.ComponentHealth:
+    """The snapshot as ``daemon.status`` shows it."""
+    return ours.ComponentHealth(
+        id=snapshot.id,
+        channel=snapshot.channel,
+        account=snapshot.account,
+        bot_id=snapshot.bot_id or None,
+        user_id=snapshot.user_id or None,
+        enabled=snapshot.enabled,
+        state=snapshot.state,
+        last_success_unix_seconds=_seconds(snapshot.last_success),
+        error=snapshot.reason or None,
+        restarts=snapshot.restarts,
+        remote_tools=snapshot.remote_tools,
+        reason=snapshot.reason or None,
+        since_unix_seconds=_seconds(snapshot.since),
+        next_try_unix_seconds=_seconds(snapshot.next_try),
+        queue_depth=snapshot.queue_depth,
+        oldest_waiting_unix_seconds=_seconds(snapshot.oldest_waiting),
+        dead_letters=snapshot.dead_letters,
+        senders=snapshot.senders,
+    )
+
+
+def _seconds(instant: datetime | None) -> int | None:
+    return None if instant is None else unix_seconds(instant)

@@ -1,0 +1,235 @@
+"""Runs every account, restarts it when its run ends, parks it when the operator must act. Nothing else does.
+
+Each account has one task that loops over its runs; the task is the account's from start to stop, so there is
+never a second instance. An account's crash ends its run and nothing more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from bridge.clock import Clock
+from bridge.errors import (
+    BridgeError,
+    ChannelError,
+    ConfigError,
+    CredentialsError,
+    SessionError,
+    StoreError,
+    UnreachableError,
+)
+from bridge.health import Health, Snapshot
+from bridge.ids import AccountId
+from bridge.logs import clean, get_logger
+from bridge.retry import Backoff, Randomness
+from bridge.store.contract import BindingError
+
+STOP_SECONDS = 5.0  # for a run to end once it was cancelled
+PROVEN_SECONDS = 60.0  # of contact, after which the waits begin anew
+PARKING = (ConfigError, CredentialsError, BindingError)
+
+log = get_logger(__name__)
+
+
+class Component(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    async def run(self, health: Health) -> None:
+        """Work until cancelled, and report to ``health``. Returning counts as a failure, as raising does."""
+        ...
+
+
+class StuckError(Exception):
+    """A run did not end when it was cancelled: a bug."""
+
+
+class EndedError(Exception):
+    """A run returned, which none should: a bug."""
+
+
+async def run_once(component: Component, health: Health) -> BaseException:
+    """Run ``component`` in a task of its own and return the error that ended it.
+
+    In its own, because a TaskGroup that fails inside leaves the task around it marked as cancelled (CPython
+    3.11 and 3.12). Cancelling the caller cancels the run and waits for it, ``STOP_SECONDS`` at most.
+    """
+    run = asyncio.create_task(component.run(health), name=component.name)  # noqa: TID251 - awaited below
+    try:
+        await asyncio.wait([run])
+    finally:
+        run.cancel()
+        await asyncio.wait([run], timeout=STOP_SECONDS)
+        error = _ending(run)
+        if isinstance(error, StuckError):
+            log.error("component.stuck", account=component.name)
+    return error
+
+
+def _ending(run: asyncio.Task[None]) -> BaseException:
+    """What ended ``run``; of a group, what an operator must mend comes first, so that it is not drowned."""
+    if not run.done():
+        return StuckError()
+    if run.cancelled():
+        return EndedError()
+    error = run.exception() or EndedError()
+    leaves = list(_leaves(error))
+    parking = [leaf for leaf in leaves if isinstance(leaf, PARKING)]
+    return (parking or leaves)[0]
+
+
+def _leaves(error: BaseException) -> Iterable[BaseException]:
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
+
+
+def sentence(error: BaseException) -> str:
+    """What the status says of ``error``: a fixed sentence, or a ConfigError's text, which the operator needs."""
+    match error:
+        case ConfigError():
+            return clean(str(error))
+        case BindingError():
+            return "its stored messages belong to another bot: restore its credentials, or remove its state"
+        case CredentialsError():
+            return "the platform refused the account: renew its credentials"
+        case UnreachableError():
+            return "the platform cannot be reached"
+        case ChannelError():
+            return "the platform gave no usable answer"
+        case StoreError():
+            return "the store takes no writes: look at the disk"
+        case SessionError():
+            return "the session server ended the connection"
+        case StuckError():
+            return "it did not stop when told to: restart the daemon"
+        case _:
+            return "it crashed: the log says where"
+
+
+async def supervise(component: Component, health: Health, clock: Clock, rng: Randomness) -> None:
+    """Run ``component`` for ever, or until the operator must act. Cancelling stops it."""
+    waits = Backoff(clock, rng, floor_seconds=1.0)
+    try:
+        while True:
+            health.starting()
+            error = await run_once(component, health)
+            if isinstance(error, (*PARKING, StuckError)):
+                log.error("component.parked", account=component.name, error=error)
+                health.failed(sentence(error))
+                return
+            if health.contact_seconds() >= PROVEN_SECONDS:
+                waits.reset()
+            await _back_off(component, health, error, waits, clock)
+    except asyncio.CancelledError:
+        health.stopped()
+        raise
+
+
+async def _back_off(
+    component: Component, health: Health, error: BaseException, waits: Backoff, clock: Clock
+) -> None:
+    wait_seconds = waits.next_seconds(getattr(error, "retry_after_seconds", 0.0))
+    if waits.failures == 1 or not isinstance(error, ChannelError):
+        log.warning("component.ended", account=component.name, error=error)
+    health.backoff(sentence(error), wait_seconds)
+    await clock.sleep(wait_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """An account as the settings want it. Equal ``key``: nothing changed, so a running one is left alone.
+
+    ``build`` makes its component; None: it does not run, and ``first`` says why (disabled, or failed).
+    """
+
+    first: Snapshot
+    key: object
+    build: Callable[[Health], Component] | None
+
+
+@dataclass(slots=True)
+class _Account:
+    plan: Plan
+    health: Health
+    component: Component | None = None
+    task: asyncio.Task[None] | None = None
+
+
+class Supervisor:
+    """All accounts. Made by ``supervising``, which ends them."""
+
+    def __init__(self, tasks: asyncio.TaskGroup, clock: Clock, rng: Randomness) -> None:
+        self._tasks, self._clock, self._rng = tasks, clock, rng
+        self._accounts: dict[AccountId, _Account] = {}
+        self._changing = asyncio.Lock()
+
+    def health(self) -> list[Health]:
+        """Of every account, sorted by id."""
+        return [self._accounts[key].health for key in sorted(self._accounts)]
+
+    def snapshots(self) -> list[Snapshot]:
+        return [health.snapshot for health in self.health()]
+
+    def component(self, account: AccountId) -> Component | None:
+        """The account's component while it runs, also between its runs."""
+        found = self._accounts.get(account)
+        return found.component if found and found.task and not found.task.done() else None
+
+    async def reconcile(self, plans: Iterable[Plan]) -> None:
+        """Make it as planned: stop what changed or went, all at once, then start what is new or changed."""
+        wanted = {plan.first.id: plan for plan in plans}
+        async with self._changing:
+            gone = [
+                id_
+                for id_, is_ in self._accounts.items()
+                if id_ not in wanted or wanted[id_].key != is_.plan.key
+            ]
+            await self._stop([self._accounts[id_] for id_ in gone])
+            for id_ in gone:
+                del self._accounts[id_]
+            for id_, plan in wanted.items():
+                if id_ not in self._accounts:
+                    self._start(id_, plan)
+
+    async def stop(self) -> None:
+        """Stop all accounts at once, and wait for them."""
+        async with self._changing:
+            await self._stop(list(self._accounts.values()))
+
+    def _start(self, id_: AccountId, plan: Plan) -> None:
+        account = self._accounts[id_] = _Account(plan, Health(plan.first, self._clock))
+        if plan.build is None:
+            return
+        try:
+            account.component = plan.build(account.health)
+        except BridgeError as error:
+            account.health.failed(sentence(error))
+            return
+        run = supervise(account.component, account.health, self._clock, self._rng)
+        account.task = self._tasks.create_task(run, name=f"{id_}/supervise")
+
+    async def _stop(self, accounts: list[_Account]) -> None:
+        running = [account for account in accounts if account.task and not account.task.done()]
+        tasks = [account.task for account in running if account.task]
+        for account, task in zip(running, tasks, strict=True):
+            account.health.stopping()
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+
+@asynccontextmanager
+async def supervising(clock: Clock, rng: Randomness | None = None) -> AsyncIterator[Supervisor]:
+    """A supervisor whose accounts are stopped when the block ends, all at once."""
+    async with asyncio.TaskGroup() as tasks:
+        supervisor = Supervisor(tasks, clock, rng or random.SystemRandom())
+        try:
+            yield supervisor
+        finally:
+            await supervisor.stop()

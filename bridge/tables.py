@@ -1,0 +1,102 @@
+"""Reads the settings file and checks tables, with reasons that name the file and the key, never the value."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from bridge.errors import ConfigError
+from bridge.paths import read_private
+
+M = TypeVar("M", bound=BaseModel)
+
+_PLACE = re.compile(r"\(at (line \d+, column \d+|end of document)\)")
+
+
+class TableError(ConfigError):
+    """Everything that is wrong with one table, a line each, so that it can be mended in one go."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__("; ".join(lines))
+        self.lines = tuple(lines)
+
+
+def parse(path: Path) -> dict[str, Any]:
+    """The file's tables as they stand. A symbolic link is followed; what it leads to must be private.
+
+    Raises:
+        ConfigError: the file is missing, open to others, over 1 MiB or no TOML. The text names the place and
+            never quotes the line, which may hold anything.
+    """
+    raw = read_private(path.resolve() if path.is_symlink() else path)
+    try:
+        return tomllib.loads(raw.decode())
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}: line {line} is not UTF-8: save the file as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        place = _PLACE.search(str(error))
+        raise ConfigError(
+            f"{path}: not TOML at {place[1] if place else 'an unknown place'}: mend it"
+        ) from None
+    except RecursionError:
+        raise ConfigError(f"{path}: nested too deeply: no setting needs that") from None
+
+
+def validate(model: type[M], table: Any, path: Path, where: str = "") -> M:
+    """``table`` as ``model``. Types are exact: ``"yes"`` is no bool and ``"80"`` no number.
+
+    ``where`` is the dotted name of the table in the file ``path``.
+
+    Raises:
+        TableError: with a line for each wrong key.
+    """
+    try:
+        return model.model_validate_json(json.dumps(table, default=str), strict=True)
+    except ValidationError as error:
+        raise TableError(_explain(error, model, path, where)) from None
+
+
+def _explain(error: ValidationError, model: type[BaseModel], path: Path, where: str) -> list[str]:
+    """One line for each key: what the members of a union have to say is put together."""
+    reasons: dict[str, dict[str, None]] = {}
+    for item in error.errors(include_url=False, include_context=False, include_input=False):
+        keys, holder = _walk(model, item["loc"])
+        dotted = ".".join(filter(None, [where, *keys])) or "the whole file"
+        reasons.setdefault(dotted, {})[_reason(item["type"], item["msg"], keys, holder)] = None
+    return [f"{path}: {key}: {', or '.join(texts)}" for key, texts in reasons.items()]
+
+
+def _walk(model: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[list[str], type[BaseModel]]:
+    """The keys that lead to an error, without names of a union's members, and the model of the last one."""
+    keys: list[str] = []
+    holder = model
+    here: Any = model
+    for step in loc:
+        if isinstance(here, type) and issubclass(here, BaseModel):
+            holder = here
+            field = here.model_fields.get(str(step))
+            here = field.annotation if field else None
+        elif get_origin(here) is not dict:
+            break
+        keys.append(str(step))
+    return keys, holder
+
+
+def _reason(kind: str, message: str, keys: list[str], holder: type[BaseModel]) -> str:
+    if kind == "extra_forbidden":
+        near = get_close_matches(keys[-1], holder.model_fields, n=1)
+        return f"no such setting: did you mean {near[0]}?" if near else "no such setting: remove it"
+    if kind == "missing":
+        return "missing: set it"
+    return (
+        message.replace("Input should be", "must be")
+        .replace("valid object", "table")
+        .replace("an object", "a table")
+    )

@@ -66,5 +66,5 @@ $(VENV)/.stamp: pyproject.toml constraints.txt
 		echo "$(PYTHON) cannot make virtual environments: on Debian or Ubuntu, apt install python3-venv" >&2; exit 1; }
 	@echo "setting up $(VENV) with $$($(PYTHON) --version) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@

@@ -87,6 +87,13 @@ def test_links_between_the_documents_lead_somewhere() -> None:
     assert dead == []
 
 
+def test_the_document_lists_the_store_s_steps() -> None:
+    contracts = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "bridge" / "store").glob("*.py"))
+    steps = set(re.findall(r"^class (\w+)\(Step\[", contracts, re.MULTILINE))
+    section = text("docs/architecture.md").partition("## The store's steps")[2]
+    assert set(re.findall(r"`([A-Z]\w+)`", section)) == steps
+
+
 @pytest.mark.parametrize(
     "path",
     [path.relative_to(ROOT).as_posix() for path in sources() if ">>> " in path.read_text(encoding="utf-8")]

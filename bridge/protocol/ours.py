@@ -1,0 +1,82 @@
+"""The set of types that this daemon and its clients speak: the published ones with our additions.
+
+An addition is an optional field, left out when absent, or an action, which older daemons refuse. Where
+a name exists both here and in a published module, code of ours uses the one from here.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from bridge.protocol import commands, events, messages, shared
+from bridge.protocol.wire import U64, Items, Maybe, Text, Wire
+
+
+class Chat(Wire):
+    """The conversation of a chat platform that a session belongs to."""
+
+    channel: str
+    account: str
+    conversation: str
+
+
+class Senders(StrEnum):
+    """Whom an account answers."""
+
+    OWNER = "owner"
+    LIST = "list"
+    ANYONE = "anyone"
+
+
+class ChannelSet(commands.ChannelSet):
+    """An absent ``senders`` keeps what is set."""
+
+    senders: Maybe[Senders] = None
+
+
+class Send(Wire):
+    """Send a message from an account. ``files`` are absolute paths, which the daemon judges."""
+
+    action: Literal["send"] = "send"
+    account: str
+    to: str
+    text: Text = ""
+    files: Items[str] = ()
+
+
+Command = Annotated[ChannelSet | Send | commands.CommonCommand, Field(discriminator="action")]
+
+
+class DaemonControl(Wire):
+    type: Literal["daemon.control"] = "daemon.control"
+    request_id: str
+    command: Command
+
+
+class SessionStart(messages.SessionStart):
+    chat: Maybe[Chat] = None
+
+
+class ComponentHealth(shared.ComponentHealth):
+    """``queue_depth`` counts the messages that wait, ``dead_letters`` the parts that were given up."""
+
+    reason: Maybe[str] = None
+    since_unix_seconds: Maybe[U64] = None
+    next_try_unix_seconds: Maybe[U64] = None
+    queue_depth: Maybe[U64] = None
+    oldest_waiting_unix_seconds: Maybe[U64] = None
+    dead_letters: Maybe[U64] = None
+    senders: Maybe[Senders] = None
+
+
+class DaemonStatus(shared.DaemonStatus):
+    components: tuple[ComponentHealth, ...]
+
+
+class DaemonStatusEvent(events.DaemonStatusEvent):
+    status: DaemonStatus
+
+
+ClientMessage = Annotated[DaemonControl | SessionStart | messages.CommonMessage, Field(discriminator="type")]
+ServerEvent = Annotated[DaemonStatusEvent | events.CommonEvent, Field(discriminator="type")]

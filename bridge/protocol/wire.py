@@ -1,0 +1,28 @@
+"""What every wire type is made of: the base model, the integers, and which fields are left out when empty."""
+
+from functools import partial
+from operator import is_, not_
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+T = TypeVar("T")
+
+
+class Wire(BaseModel):
+    """One object on the wire. Types are exact; unknown keys are dropped; the fields' order is the keys'."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+
+U32 = Annotated[int, Field(ge=0, le=2**32 - 1)]
+U64 = Annotated[int, Field(ge=0, le=2**64 - 1)]
+
+Maybe = Annotated[T | None, Field(exclude_if=partial(is_, None))]
+"""Optional and omitted when absent. A plain ``T | None`` is written as ``null`` instead."""
+
+Items = Annotated[tuple[T, ...], Field(exclude_if=not_)]
+"""A list that may be missing but not ``null``, omitted when empty."""
+
+Text = Annotated[str, Field(exclude_if=not_)]
+"""A string that may be missing but not ``null``, omitted when empty."""

@@ -458,6 +458,14 @@ class OpenParts(Query[tuple[OutboxPart, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
+class PartsOf(Query[tuple[OutboxPart, ...]]):
+    """The open parts of one reply, in order."""
+
+    account: AccountId
+    reply_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class HeldText:
     held_id: int
     text: str

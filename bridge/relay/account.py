@@ -1,0 +1,404 @@
+"""One account, and a message's way through it: receive → claim → turn → outbox → deliver.
+
+A component: ``run`` is started and restarted by the supervisor, and all that it knows it has from the store.
+While it does not run, pushes are told to come back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from bridge.channel import (
+    Answer,
+    AnsweredByAsking,
+    Channel,
+    ChannelError,
+    Claimed,
+    ConfigError,
+    CredentialsError,
+    Identity,
+    Item,
+    Polls,
+    Probes,
+    Pushed,
+    Request,
+    Sends,
+    ServesFiles,
+    Unreadable,
+)
+from bridge.channel.contract import FileAnswer
+from bridge.clock import unix_ms
+from bridge.errors import StoreError
+from bridge.ids import ConversationKey, MessageId, SessionId
+from bridge.media import files
+from bridge.relay import asked, outbox, payload
+from bridge.relay.conversation import Conversation, Message, Work, stored_parts
+from bridge.relay.delivery import Delivery, Terms
+from bridge.relay.draft import Draft, draft
+from bridge.relay.intake import Fate
+from bridge.relay.outbox import Address
+from bridge.relay.room import ClaimRoom, Slots
+from bridge.relay.session import Authority, Server
+from bridge.relay.setup import Setup
+from bridge.relay.texts import language_of
+from bridge.retry import Backoff
+from bridge.store.contract import (
+    Bind,
+    BindingError,
+    Claim,
+    ClaimVerdict,
+    Counts,
+    CountsOf,
+    IdentityOf,
+    MessageState,
+    OpenMessages,
+    OpenParts,
+    PartsOf,
+    Post,
+    Recover,
+    SetIdentity,
+)
+
+BATCH_ITEMS = 4096
+PROBE_SECONDS = 300.0
+TEND_SECONDS = 30.0
+SWEEP_SECONDS = 3600.0
+SKEW_SECONDS = 120.0
+RETRY_LATER = Answer(503, b'{"error":"not ready, try again"}', headers={"Retry-After": "5"})
+NOT_FOUND = Answer(404, b'{"error":"there is nothing here"}')
+TOO_LATE = Answer(410, b'{"error":"this file is not kept any more"}')
+
+
+class Health(Protocol):
+    """Where the account reports contact with its platform."""
+
+    def contact(self) -> None: ...
+    def lost(self, reason: str) -> None: ...
+
+
+@dataclass(slots=True)
+class Run:
+    """What lives as long as one run of the account."""
+
+    channel: Channel
+    delivery: Delivery
+    work: Work
+    room: ClaimRoom
+    tasks: asyncio.TaskGroup
+    identity: Identity
+    conversations: dict[ConversationKey, Conversation] = field(default_factory=dict)
+    new_parts: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+
+class Account:
+    """Satisfies the supervisor's Component and the listener's Route."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup, self._store, self._clock, self._log = setup, setup.store, setup.clock, setup.log
+        self._run: Run | None = None
+        self._offset = timedelta()
+        self._skew_told = False
+
+    @property
+    def name(self) -> str:
+        return self._setup.name
+
+    @property
+    def body_limit_bytes(self) -> int:
+        return self._setup.spec.body_limit_bytes
+
+    async def counts(self) -> Counts:
+        """Queue depth, oldest waiting, dead letters: for the status."""
+        return await self._store.get(CountsOf(self._setup.name))
+
+    # --- the run ----------------------------------------------------------
+
+    async def run(self, health: Health) -> None:
+        """Serve until cancelled, or until an error that somebody has to mend."""
+        setup = self._setup
+        checkpoint = await self._bind()
+        stored = await self._store.get(IdentityOf(setup.name))
+        identity = Identity(stored.bot_id, stored.name) if stored else Identity()
+        channel = setup.spec.create(setup.settings, setup.credentials, setup.http, setup.place)
+        run: Run | None = None
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                run = self._new_run(channel, tasks, identity)
+                await self._recover(run)
+                self._run = run
+                self._start(run, tasks, health, checkpoint)
+                await self._until_ended()
+        finally:
+            for conversation in run.conversations.values() if run else ():
+                await conversation.close(forget=False)
+
+    async def _until_ended(self) -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self._run = None  # pushes are told to come back before anything is taken down
+
+    def _start(self, run: Run, tasks: asyncio.TaskGroup, health: Health, checkpoint: str) -> None:
+        channel = run.channel
+        if isinstance(channel, Sends):
+            tasks.create_task(run.delivery.run(channel, health), name=f"{self.name}/deliver")
+        elif isinstance(channel, AnsweredByAsking):
+            tasks.create_task(asked.expire(self._setup, run.work.release), name=f"{self.name}/expire")
+        if isinstance(channel, Polls):
+            tasks.create_task(self._receive(run, channel, health, checkpoint), name=f"{self.name}/receive")
+        if isinstance(channel, Probes):
+            tasks.create_task(self._probe(run, channel, health), name=f"{self.name}/probe")
+        elif isinstance(channel, Pushed):
+            health.contact()  # its route is served, and there is nothing else to prove
+        tasks.create_task(self._tend(run), name=f"{self.name}/tend")
+
+    async def _bind(self) -> str:
+        try:
+            return await self._store.do(Bind(self._setup.name, self._setup.fingerprint))
+        except BindingError as error:
+            raise ConfigError(
+                f"{self.name}: these credentials belong to another bot than this account's stored messages; "
+                "use another account name, or the credentials from before"
+            ) from error
+
+    def _new_run(self, channel: Channel, tasks: asyncio.TaskGroup, identity: Identity) -> Run:
+        setup, limits = self._setup, self._setup.config.limits
+        terms = Terms(setup.spec, setup.settings.unknown_outcome, limits.deliver_seconds)
+        delivery = Delivery(terms, self._store, self._clock, setup.rng, self._log, self._release)
+        work = Work(
+            account=setup.name,
+            channel=channel,
+            spec=setup.spec,
+            policy=setup.policy,
+            authority=Authority(False, setup.spec.title(setup.settings), str(setup.workspace)),
+            language=setup.settings.language,
+            limits=limits,
+            caps=setup.caps,
+            media=setup.media,
+            outbox_folder=setup.home.outbox,
+            server=Server(setup.home.socket, setup.version),
+            store=self._store,
+            clock=self._clock,
+            slots=Slots(limits.turns, limits.owner_turns),
+            deliver=self._deliver,
+            release=self._release,
+            offset=lambda: self._offset,
+            log=self._log,
+        )
+        return Run(channel, delivery, work, ClaimRoom(limits, self._clock), tasks, identity)
+
+    async def _recover(self, run: Run) -> None:
+        """Take up what the last run left: open parts go on, open messages are run or reported."""
+        await self._store.do(Recover(self._setup.name))
+        after = 0
+        while isinstance(run.channel, Sends):
+            parts = await self._store.get(OpenParts(self._setup.name, after))
+            if not parts:
+                break
+            run.delivery.add(parts)
+            after = parts[-1].part_id
+        for one in await self._store.get(OpenMessages(self._setup.name)):
+            run.room.take(one.conversation)
+            inbound = payload.decode(one.payload)
+            self._enqueue(
+                run,
+                one.conversation,
+                Message(one.message_id, inbound, one.state, one.session_id, one.received_ms),
+            )
+
+    # --- receive and claim ----------------------------------------------------------
+
+    async def _receive(self, run: Run, channel: Polls, health: Health, checkpoint: str) -> None:
+        backoff = Backoff(self._clock, self._setup.rng)
+        while True:
+            try:
+                batch = await channel.receive(checkpoint)
+                if len(batch.items) > BATCH_ITEMS:
+                    raise ChannelError("the platform sent more at once than we take")
+                await self._claim(run, batch.items, batch.checkpoint)
+            except CredentialsError:
+                raise
+            except (ChannelError, StoreError) as error:
+                health.lost("receiving fails; it is tried again")
+                if backoff.failures == 0:
+                    self._log.warning("receive.failed", reason=str(error))
+                await backoff.wait(getattr(error, "retry_after_seconds", 0.0))
+                continue
+            backoff.reset()
+            health.contact()
+            checkpoint = batch.checkpoint if batch.checkpoint is not None else checkpoint
+
+    async def handle(self, request: Request) -> Answer | FileAnswer:
+        """Serve one HTTP request to the account's route. Raises StoreError when nothing could be stored."""
+        run = self._run
+        if run is None:
+            return RETRY_LATER
+        channel = run.channel
+        if not request.path and isinstance(channel, Pushed):
+            return await self._pushed(run, channel, request)
+        if request.path == "/replies" and isinstance(channel, AnsweredByAsking):
+            return await asked.answer(channel, request, self._setup, run.new_parts, self._release)
+        if request.path.startswith("/files/") and isinstance(channel, ServesFiles):
+            return await asked.serve_file(channel, request, self._setup.home.outbox)
+        return NOT_FOUND
+
+    async def _pushed(self, run: Run, channel: Pushed, request: Request) -> Answer:
+        if self._store.backlog() > self._setup.config.store.max_waiting:
+            return RETRY_LATER
+        reading = channel.read(request, run.identity)
+        if isinstance(reading, Answer):
+            return reading
+        if reading.platform_time is not None:
+            self._learn_time(reading.platform_time)
+        return channel.answer(reading, await self._claim(run, reading.items))
+
+    async def _claim(self, run: Run, items: Sequence[Item], checkpoint: str | None = None) -> list[Claimed]:
+        """Decide on each item, make all of it durable in one step, and start what is to be done."""
+        policy, language = self._setup.policy, self._setup.settings.language
+        drafts = [draft(item, policy, run.room, language) for item in items]
+        self._log_unusual(items, drafts)
+        messages = tuple(draft.message for draft in drafts if draft.message is not None)
+        now_ms = unix_ms(self._clock.now())
+        try:
+            verdicts: Iterable[ClaimVerdict] = ()
+            if messages or checkpoint is not None:
+                verdicts = await self._store.do(Claim(self._setup.name, messages, now_ms, checkpoint))
+        except BaseException:  # whatever ended the step, also a hang-up: the room goes back
+            for one in drafts:
+                one.give_back(run.room)
+            raise
+        verdict = iter(verdicts)
+        return [
+            await self._claimed(run, one, next(verdict), now_ms) if one.message else Claimed.IGNORED
+            for one in drafts
+        ]
+
+    async def _claimed(self, run: Run, one: Draft, verdict: ClaimVerdict, now_ms: int) -> Claimed:
+        if verdict is not ClaimVerdict.NEW:
+            one.give_back(run.room)
+            return Claimed.CONFLICT if verdict is ClaimVerdict.CONFLICT else Claimed.DUPLICATE
+        message = one.message
+        if one.decision.fate is Fate.WORK and message is not None and one.inbound is not None:
+            waiting = Message(message.message_id, one.inbound, MessageState.CLAIMED, SessionId(""), now_ms)
+            self._enqueue(run, one.conversation, waiting)
+            return Claimed.ACCEPTED
+        if message is not None and message.reply is not None:
+            self._deliver(await self._store.get(PartsOf(self._setup.name, message.reply.reply_id)))
+        if one.decision.fate is Fate.BUSY:
+            return Claimed.BUSY
+        return Claimed.ACCEPTED if one.decision.fate is Fate.NOTICE else Claimed.IGNORED
+
+    def _log_unusual(self, items: Sequence[Item], drafts: Sequence[Draft]) -> None:
+        for item, one in zip(items, drafts, strict=True):
+            if isinstance(item, Unreadable):
+                self._log.warning("intake.unreadable", reason=item.reason)
+            elif one.decision.fate is Fate.SEEN:
+                self._log.info("intake.ignored", reason=one.decision.reason)
+
+    def _learn_time(self, platform_time: datetime) -> None:
+        self._offset = platform_time - self._clock.now()
+        if abs(self._offset.total_seconds()) > SKEW_SECONDS and not self._skew_told:
+            self._skew_told = True
+            self._log.warning("clock.skew", seconds=round(self._offset.total_seconds()))
+
+    # --- conversations ----------------------------------------------------------
+
+    def _enqueue(self, run: Run, key: ConversationKey, message: Message) -> None:
+        conversation = run.conversations.get(key)
+        if conversation is None:
+            conversation = run.conversations[key] = Conversation(key, run.work, run.room.give_back)
+            self._make_room(run)
+        if conversation.add(message):
+            run.tasks.create_task(conversation.work(), name=f"{self.name}/answer")
+
+    def _make_room(self, run: Run) -> None:
+        """Over the limit, the conversation that has been idle longest is closed."""
+        over = len(run.conversations) - self._setup.config.limits.sessions
+        idle = sorted(
+            (c.used_at, key) for key, c in run.conversations.items() if not c.active and c.has_session
+        )
+        for _, key in idle[: max(0, over)]:
+            run.tasks.create_task(self._close(run.conversations.pop(key)), name=f"{self.name}/close")
+
+    async def _close(self, conversation: Conversation) -> None:
+        await conversation.close(forget=not conversation.of_owner)
+
+    async def _tend(self, run: Run) -> None:
+        """Close idle sessions, and let received files go when their time is over."""
+        swept = -SWEEP_SECONDS
+        while True:
+            now = self._clock.monotonic()
+            for key, conversation in list(run.conversations.items()):
+                if (
+                    not conversation.active
+                    and now - conversation.used_at >= self._setup.config.limits.idle_seconds
+                ):
+                    del run.conversations[key]
+                    await self._close(conversation)
+            if now - swept >= SWEEP_SECONDS:
+                swept = now
+                await self._sweep()
+            await self._clock.sleep(TEND_SECONDS)
+
+    async def _sweep(self) -> None:
+        setup = self._setup
+        before = timedelta(days=setup.settings.media.keep_days)
+        root = setup.home.inbox(setup.channel_name, setup.account_name, "")
+        with suppress(OSError):
+            await asyncio.to_thread(files.sweep, root, before, self._clock.now())
+
+    async def _probe(self, run: Run, channel: Probes, health: Health) -> None:
+        backoff = Backoff(self._clock, self._setup.rng)
+        while True:
+            try:
+                identity = await channel.probe()
+            except CredentialsError:
+                raise
+            except ChannelError as error:
+                health.lost("the platform does not answer")
+                if backoff.failures == 0:
+                    self._log.warning("probe.failed", reason=str(error))
+                await backoff.wait()
+                continue
+            backoff.reset()
+            health.contact()
+            if identity.platform_time is not None:
+                self._learn_time(identity.platform_time)
+            if (identity.bot_id, identity.name) != (run.identity.bot_id, run.identity.name):
+                await self._store.do(SetIdentity(self._setup.name, identity.bot_id, identity.name))
+            run.identity = identity
+            await self._clock.sleep(PROBE_SECONDS)
+
+    # --- out ----------------------------------------------------------
+
+    async def post(self, to: str, text: str, attached: Sequence[outbox.ReplyFile]) -> int:
+        """Put an unprompted message into the outbox, as an operator does; returns its number of parts."""
+        setup = self._setup
+        address = Address(ConversationKey(""), to, "", language_of(text, setup.settings.language))
+        reply = outbox.compose(outbox.Content(text, tuple(attached)), address, setup.spec, setup.caps)
+        now_ms = unix_ms(self._clock.now())
+        ids = await self._store.do(Post(setup.name, reply, now_ms))
+        self._deliver(stored_parts(setup.name, MessageId(""), reply, ids, now_ms))
+        return len(ids)
+
+    def _deliver(self, parts: Sequence[object]) -> None:
+        run = self._run
+        if run is None or not parts:
+            return  # the next run reads them from the store
+        if isinstance(run.channel, Sends):
+            run.delivery.add(parts)  # type: ignore[arg-type]
+        else:
+            run.tasks.create_task(asked.wake(run.new_parts), name=f"{self.name}/wake")
+
+    def _release(self, bodies: Iterable[str]) -> None:
+        """Remove outbox copies that no part needs any more."""
+        run = self._run
+        if run is not None and (gone := list(bodies)):
+            run.tasks.create_task(
+                asked.remove_copies(gone, self._setup.home.outbox), name=f"{self.name}/remove"
+            )

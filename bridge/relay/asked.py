@@ -1,0 +1,97 @@
+"""Replies that wait until the other side asks for them, and files that it fetches from us."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from bridge.channel import Answer, AnsweredByAsking, OutboundPart, Request, ServesFiles, WaitingPart
+from bridge.channel.contract import FileAnswer
+from bridge.clock import unix_ms
+from bridge.media.outbox import inside_outbox
+from bridge.relay import outbox
+from bridge.relay.setup import Setup
+from bridge.store.contract import Collect, Hold, OpenParts, OutboxPart, PartKind, PartState
+
+PAGE = 50
+EXPIRE_SECONDS = 60.0
+GONE = Answer(410, b'{"error":"this file is not kept any more"}')
+
+
+async def answer(
+    channel: AnsweredByAsking,
+    request: Request,
+    setup: Setup,
+    new_parts: asyncio.Condition,
+    release: Callable[[Iterable[str]], None],
+) -> Answer:
+    """Settle what was received before, then tell what waits, at once or within the wait asked for."""
+    ask = channel.ask(request)
+    if isinstance(ask, Answer):
+        return ask
+    if ask.after > 0:
+        settled = await setup.store.do(Collect(setup.name, ask.after, unix_ms(setup.clock.now())))
+        release([body for one in settled for body in one.released])
+    waiting = await setup.store.get(OpenParts(setup.name, limit=PAGE))
+    if not waiting and ask.wait_seconds > 0:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ask.wait_seconds), new_parts:
+                while not (waiting := await setup.store.get(OpenParts(setup.name, limit=PAGE))):
+                    await new_parts.wait()
+    return await channel.told(ask, [_waiting(part) for part in waiting])
+
+
+async def wake(new_parts: asyncio.Condition) -> None:
+    async with new_parts:
+        new_parts.notify_all()
+
+
+async def expire(setup: Setup, release: Callable[[Iterable[str]], None]) -> None:
+    """Give up what nobody asked for within its time."""
+    while True:
+        now_ms = unix_ms(setup.clock.now())
+        oldest_ms = now_ms - int(setup.config.limits.deliver_seconds * 1000)
+        for part in await setup.store.get(OpenParts(setup.name)):
+            if part.created_ms < oldest_ms:
+                step = Hold(
+                    part.part_id, PartState.EXPIRED, _held(part), now_ms, "nobody asked for it in time"
+                )
+                release((await setup.store.do(step)).released)
+        await setup.clock.sleep(EXPIRE_SECONDS)
+
+
+async def serve_file(channel: ServesFiles, request: Request, folder: Path) -> Answer | FileAnswer:
+    """An outbox copy under an address that the channel signed."""
+    wanted = channel.file(request)
+    if isinstance(wanted, Answer):
+        return wanted
+    path = folder / wanted.name
+    if not await asyncio.to_thread(inside_outbox, path, folder):
+        return GONE
+    size = (await asyncio.to_thread(path.stat)).st_size
+    return FileAnswer(path, wanted.name.partition("-")[2], "application/octet-stream", size)
+
+
+async def remove_copies(bodies: Iterable[str], folder: Path) -> None:
+    """Remove the copies that these file parts name, and nothing outside the outbox."""
+    for body in bodies:
+        path = Path(json.loads(body)["path"]) if body.startswith("{") else Path(body)
+        if path.parent == folder:
+            with suppress(OSError):
+                await asyncio.to_thread(path.unlink)
+
+
+def _waiting(part: OutboxPart) -> WaitingPart:
+    if part.kind is PartKind.FILE:
+        return WaitingPart(part.part_id, outbox.to_outbound(part, part.body))
+    return WaitingPart(
+        part.part_id,
+        OutboundPart(part.to, part.reply_to, part.client_id, part.body, part.reply_id, part.part, part.parts),
+    )
+
+
+def _held(part: OutboxPart) -> str:
+    return "" if part.transient or part.kind is PartKind.FILE else part.body

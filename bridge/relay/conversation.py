@@ -1,0 +1,340 @@
+"""One conversation: its messages in order, one turn at a time, on one agent session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from bridge.channel import Channel, ChannelError, ChannelSpec, Inbound, ShowsTyping
+from bridge.clock import Clock, from_unix_ms, unix_ms
+from bridge.config import LimitsTable
+from bridge.errors import SessionError
+from bridge.ids import AccountId, ConversationKey, MessageId, SessionId
+from bridge.logs import Logger
+from bridge.protocol import ours
+from bridge.relay import outbox, received, turn
+from bridge.relay.intake import Policy
+from bridge.relay.outbox import Address, Caps, Content
+from bridge.relay.room import Slots
+from bridge.relay.session import Authority, Ended, Server, Session, TurnResult, attach_session, open_session
+from bridge.relay.settle import settled
+from bridge.relay.texts import Language, Text, language_of, say
+from bridge.store.contract import (
+    Answer,
+    BindSession,
+    HeldTexts,
+    MessageState,
+    OutboxPart,
+    PartState,
+    Reply,
+    SessionOf,
+    Start,
+    Store,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What all conversations of an account share. ``offset`` gives the platform's clock minus ours."""
+
+    account: AccountId
+    channel: Channel
+    spec: ChannelSpec
+    policy: Policy
+    authority: Authority  # as for the owner with tools; others get it without
+    language: str
+    limits: LimitsTable
+    caps: Caps
+    media: Callable[[ConversationKey], received.Terms]
+    outbox_folder: Path
+    server: Server
+    store: Store
+    clock: Clock
+    slots: Slots
+    deliver: Callable[[list[OutboxPart]], None]
+    release: Callable[[list[str]], None]
+    offset: Callable[[], timedelta]
+    log: Logger
+
+    def age_seconds(self, sent_at: datetime | None, received_ms: int) -> float:
+        """How old a message is, by the platform's clock where it told the time."""
+        if sent_at is None:
+            return (self.clock.now() - from_unix_ms(received_ms)).total_seconds()
+        return (self.clock.now() + self.offset() - sent_at).total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A claimed or running message. ``session_id`` is the one it runs on."""
+
+    message_id: MessageId
+    inbound: Inbound
+    state: MessageState
+    session_id: SessionId
+    received_ms: int
+
+
+class Conversation:
+    """``work`` answers what ``add`` queued and returns when nothing is left."""
+
+    def __init__(self, key: ConversationKey, work: Work, done: Callable[[ConversationKey], None]) -> None:
+        self._key, self._work, self._done = key, work, done
+        self._queue: deque[Message] = deque()
+        self._session: Session | None = None
+        self._session_authority: Authority | None = None
+        self.active = False
+        self.used_at = work.clock.monotonic()
+
+    @property
+    def has_session(self) -> bool:
+        return self._session is not None
+
+    def add(self, message: Message) -> bool:
+        """Queue a message; True when ``work`` has to be started for it."""
+        self._queue.append(message)
+        started, self.active = self.active, True
+        return not started
+
+    async def work(self) -> None:
+        try:
+            while self._queue:
+                await self._next()
+        finally:
+            self.active = False
+            self.used_at = self._work.clock.monotonic()
+
+    async def close(self, *, forget: bool) -> None:
+        """Hang up; a stranger's history (``forget``) is dropped, the owner's stays and is attached again."""
+        session, self._session = self._session, None
+        if session is None:
+            return
+        if forget:
+            with suppress(SessionError):
+                await session.clear()
+        await session.close()
+
+    @property
+    def of_owner(self) -> bool:
+        """Whether its session is one that the owner's tools work in."""
+        return self._session_authority is not None and self._session_authority.tools
+
+    # --- one message ----------------------------------------------------------
+
+    async def _next(self) -> None:
+        missed = self._missed()
+        if missed:
+            await self._report_missed(missed)
+            return
+        message = self._queue[0]
+        error = await settled(self._answer(message), name="answer")
+        if error is not None:
+            self._work.log.error("turn.bug", error=type(error).__name__, message=message.message_id)
+            await self._end(message, Text.FAILURE)
+        self._take_off(1)
+
+    def _take_off(self, count: int) -> None:
+        for _ in range(count):
+            self._queue.popleft()
+            self._done(self._key)
+
+    def _missed(self) -> list[Message]:
+        """The oldest queued messages that are past the stale limit and were never given to an agent."""
+        missed = []
+        for message in self._queue:
+            age = self._work.age_seconds(message.inbound.sent_at, message.received_ms)
+            if message.state is not MessageState.CLAIMED or age <= self._work.limits.stale_seconds:
+                break
+            missed.append(message)
+        return missed
+
+    async def _report_missed(self, missed: list[Message]) -> None:
+        """One notice lists them all, stored with the first: a crash may repeat it, never lose it."""
+        first, language = missed[0], self._language(missed[0])
+        text = f"{say(Text.MISSED, language)}\n{turn.missed_list([one.inbound for one in missed])}"
+        reply = outbox.compose(Content(text), self._address(first), self._work.spec, self._work.caps)
+        await self._store_reply(first, reply, "missed")
+        for message in missed[1:]:
+            await self._store_reply(message, None, "missed")
+        self._take_off(len(missed))
+
+    async def _answer(self, message: Message) -> None:
+        if message.state is MessageState.RUNNING:
+            await self._recover(message)
+            return
+        policy, limits = self._work.policy, self._work.limits
+        owner, tools = policy.is_owner(message.inbound), policy.grants_tools(message.inbound)
+        async with self._work.slots.take(owner):
+            try:
+                async with asyncio.timeout(limits.owner_turn_seconds if tools else limits.turn_seconds):
+                    result = await self._run(message, tools)
+            except (SessionError, TimeoutError) as error:
+                await self._failed(message, error)
+                return
+        if result is not None:
+            await self._finish(message, result)
+
+    async def _run(self, message: Message, tools: bool) -> TurnResult | None:
+        """The turn's result, or None where the message has ended without one."""
+        inbound, work = message.inbound, self._work
+        got = await received.receive(inbound, work.channel, work.media(self._key), tools, work.log)
+        if turn.nothing_left(inbound, got):
+            text, limit = got.refusal or (Text.UNREADABLE_TYPE, 0)
+            await self._end(message, text, limit=limit)
+            return None
+        session = await self._ready(replace(work.authority, tools=tools))
+        started = Start(work.account, message.message_id, session.session_id, self._now_ms())
+        if not await work.store.do(started):
+            await received.remove(got.attachments)
+            return None
+        await self._show_typing(inbound)
+        age = work.age_seconds(inbound.sent_at, message.received_ms)
+        try:
+            return await session.turn(message.message_id, turn.prompt_of(inbound, got, age), got.attachments)
+        except SessionError as error:
+            if error.code:  # the server refused the turn: no stored history owns its files
+                await received.remove(got.attachments)
+            raise
+
+    async def _finish(self, message: Message, result: TurnResult) -> None:
+        if result.ended is not Ended.COMPLETED:
+            self._work.release([file.path for file in result.files])
+            await self._end(message, Text.FAILURE)
+            return
+        content = await asyncio.to_thread(
+            turn.content_of, result.text, result.files, self._work.outbox_folder
+        )
+        over = content.files[self._work.limits.reply_files :]
+        held = await self._work.store.get(HeldTexts(self._work.account, self._key))
+        reply = outbox.compose(content, self._address(message), self._work.spec, self._work.caps, held)
+        await self._store_reply(message, reply, "")
+        self._work.release([file.path for file in over])
+
+    async def _failed(self, message: Message, error: SessionError | TimeoutError) -> None:
+        self._work.log.warning("turn.failed", message=message.message_id, reason=str(error) or "out of time")
+        if isinstance(error, TimeoutError) or not error.code:
+            await self._discard()
+        await self._end(message, Text.FAILURE)
+
+    async def _recover(self, message: Message) -> None:
+        """An agent had it before we died: its answer from the session's record, or the plain truth."""
+        tools = self._work.policy.grants_tools(message.inbound)
+        try:
+            async with asyncio.timeout(self._work.limits.turn_seconds):
+                result = await self._attach(
+                    message.session_id, replace(self._work.authority, tools=tools), message.message_id
+                )
+        except SessionError as error:
+            if not error.code:
+                raise
+            result = None
+        if result is not None and result.ended is Ended.COMPLETED:
+            await self._finish(message, result)
+        else:
+            await self._end(message, Text.INTERRUPTED)
+
+    # --- its session ----------------------------------------------------------
+
+    async def _ready(self, authority: Authority) -> Session:
+        """The conversation's session: as it is, taken up again, or a new one where the authority changed."""
+        if self._session is not None and self._session.alive and self._session_authority == authority:
+            return self._session
+        await self._discard()
+        bound = await self._work.store.get(SessionOf(self._work.account, self._key))
+        if bound is not None and bound.authority == authority.as_text():
+            try:
+                await self._attach(bound.session_id, authority, "")
+            except SessionError as error:
+                if error.code != "session_not_found":
+                    raise
+        if self._session is None:
+            await self._open(authority)
+        assert self._session is not None  # noqa: S101 - one of the two has set it
+        return self._session
+
+    async def _open(self, authority: Authority) -> None:
+        channel, _, account = self._work.account.partition(":")
+        chat = ours.Chat(channel=channel, account=account, conversation=turn.shown_key(self._key))
+        session = await open_session(self._work.server, authority, chat)
+        await self._work.store.do(
+            BindSession(self._work.account, self._key, session.session_id, authority.as_text())
+        )
+        self._session, self._session_authority = session, authority
+
+    async def _attach(
+        self, session_id: SessionId, authority: Authority, request_id: str
+    ) -> TurnResult | None:
+        await self._discard()
+        session, result = await attach_session(self._work.server, authority, session_id, request_id)
+        self._session, self._session_authority = session, authority
+        return result
+
+    async def _discard(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    # --- its replies ----------------------------------------------------------
+
+    async def _end(self, message: Message, text: Text, **values: object) -> None:
+        """End the claim with a fixed text of ours."""
+        said = say(text, self._language(message), **values)
+        await self._store_reply(message, outbox.notice(said, self._address(message)), text)
+
+    async def _store_reply(self, message: Message, reply: Reply | None, reason: str) -> None:
+        now_ms = self._now_ms()
+        ids = await self._work.store.do(Answer(self._work.account, message.message_id, reply, now_ms, reason))
+        if reply is not None:
+            self._work.deliver(stored_parts(self._work.account, message.message_id, reply, ids, now_ms))
+
+    async def _show_typing(self, inbound: Inbound) -> None:
+        if isinstance(self._work.channel, ShowsTyping):
+            try:
+                await self._work.channel.typing(inbound.to, inbound.reply_to)
+            except ChannelError as error:
+                self._work.log.debug("typing.failed", reason=str(error))
+
+    def _address(self, message: Message) -> Address:
+        inbound = message.inbound
+        return Address(self._key, inbound.to, inbound.reply_to, self._language(message))
+
+    def _language(self, message: Message) -> Language:
+        return language_of(message.inbound.text, self._work.language)
+
+    def _now_ms(self) -> int:
+        return unix_ms(self._work.clock.now())
+
+
+def stored_parts(
+    account: AccountId, message_id: MessageId, reply: Reply, ids: tuple[int, ...], now_ms: int
+) -> list[OutboxPart]:
+    """A reply's parts as the step that stored them under ``ids`` left them."""
+    return [
+        OutboxPart(
+            part_id=part_id,
+            account=account,
+            reply_id=reply.reply_id,
+            message_id=message_id,
+            conversation=reply.conversation,
+            to=reply.to,
+            reply_to=reply.reply_to,
+            part=n,
+            parts=len(reply.parts),
+            kind=part.kind,
+            body=part.body,
+            client_id=part.client_id,
+            state=PartState.PENDING,
+            transient=reply.transient,
+            attempts=0,
+            created_ms=now_ms,
+            first_sent_ms=0,
+            sending_since_ms=0,
+            due_ms=0,
+            marked=False,
+        )
+        for n, (part_id, part) in enumerate(zip(ids, reply.parts, strict=False))
+    ]

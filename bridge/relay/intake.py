@@ -1,0 +1,85 @@
+"""What happens to a received item: decided here, purely, before anything is stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, Protocol
+
+from bridge.channel import FileKind, Ignored, Inbound, Item, Unreadable
+from bridge.ids import ConversationKey
+from bridge.relay.payload import conversation_of
+from bridge.relay.texts import Text
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Whom the account answers, and who may use tools. Ids are compared exactly; "" is nobody."""
+
+    owner: str
+    senders: Literal["owner", "anyone"] | tuple[str, ...]
+    tools: bool
+
+    def answers(self, sender: str) -> bool:
+        if not sender:
+            return False
+        if self.senders == "anyone" or sender == self.owner:
+            return True
+        return self.senders != "owner" and sender in self.senders
+
+    def is_owner(self, message: Inbound) -> bool:
+        """Whether the owner wrote it, in a direct chat: the only place of any authority."""
+        return bool(self.owner) and message.sender == self.owner and not message.group
+
+    def grants_tools(self, message: Inbound) -> bool:
+        return self.tools and self.is_owner(message)
+
+
+class Room(Protocol):
+    def admits(self, conversation: ConversationKey, owner: bool) -> bool:
+        """Whether one more message of ``conversation`` can be claimed now."""
+        ...
+
+    def notice_due(self, conversation: ConversationKey) -> bool:
+        """Whether its sender may be told now that there is no room."""
+        ...
+
+
+class Fate(StrEnum):
+    SEEN = "seen"  # stored as seen, nothing else
+    NOTICE = "notice"  # answered at once by a fixed, transient text
+    BUSY = "busy"  # no room
+    WORK = "work"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """``text`` is the notice to send, None for none; ``reason`` a fixed word for the record and the log."""
+
+    fate: Fate
+    reason: str = ""
+    text: Text | None = None
+
+
+def classify(item: Item, policy: Policy, room: Room) -> Decision:
+    """First match wins. Duplicates are the store's to find, in the same step that stores the message."""
+    match item:
+        case Ignored(reason=reason):
+            return Decision(Fate.SEEN, reason)
+        case Unreadable():
+            return Decision(Fate.SEEN, "unreadable")
+    if not policy.answers(item.sender):
+        return Decision(Fate.SEEN, "sender_not_answered")
+    if is_bare_voice(item):
+        return Decision(Fate.NOTICE, "voice", Text.VOICE)
+    conversation = conversation_of(item)
+    if not room.admits(conversation, policy.is_owner(item)):
+        return Decision(Fate.BUSY, "busy", Text.BUSY if room.notice_due(conversation) else None)
+    return Decision(Fate.WORK)
+
+
+def is_bare_voice(message: Inbound) -> bool:
+    """Only voice without a transcript: nothing that an agent could read."""
+    if message.text.strip() or message.reference or not message.files:
+        return False
+    return all(file.kind is FileKind.AUDIO and not file.transcript.strip() for file in message.files)

@@ -1,0 +1,179 @@
+"""An answer as the parts of a reply: cut to what the platform takes, with captions, notes and held texts."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from bridge.channel import ChannelSpec, FileKind, Limit, OutboundFile, Unit
+from bridge.channel.text import clean, split_text, truncate
+from bridge.ids import ConversationKey
+from bridge.relay.texts import Language, Text, say
+from bridge.store.contract import HeldText, NewPart, OutboxPart, PartKind, Reply
+
+HELD_BYTES = 8192
+_SHOWN_AS_IMAGE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"})
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFile:
+    """A private copy in the outbox folder."""
+
+    path: str
+    name: str
+    mime: str
+    size: int
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a reply goes and what it answers."""
+
+    conversation: ConversationKey
+    to: str
+    reply_to: str
+    language: Language
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a turn brought. ``dropped`` files could not be taken along."""
+
+    text: str
+    files: tuple[ReplyFile, ...] = ()
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """``reply_bytes`` of the whole text, ``part_bytes`` of one part, both UTF-8."""
+
+    reply_bytes: int
+    part_bytes: int
+    files: int = field(default=8)
+
+
+def compose(
+    content: Content, address: Address, spec: ChannelSpec, caps: Caps, held: Sequence[HeldText] = ()
+) -> Reply:
+    """The reply to store. Held texts ride in front when all of it fits into one part; else they wait on."""
+    own = _whole_text(content, address.language, caps)
+    limit = part_limit(spec, caps.part_bytes)
+    together = _with_held(own, held, address.language) if held else ""
+    if together and len(split_text(together, limit, spec.render)) == 1:
+        texts, carried = [spec.render(together)], tuple(one.held_id for one in held)
+    else:
+        texts, carried = (
+            [spec.render(part) for part in split_text(own, limit, spec.render)] if own else [],
+            (),
+        )
+    parts = [_part(PartKind.TEXT, text) for text in texts]
+    parts += [_part(PartKind.FILE, encode_file(file)) for file in content.files[: caps.files]]
+    own_text = spec.render(own) if carried else ""
+    return _reply(address, tuple(parts), carried=carried, own_text=own_text)
+
+
+def notice(text: str, address: Address, *, transient: bool = False) -> Reply:
+    """A fixed text of the bridge's own as a reply of one part."""
+    return _reply(address, (_part(PartKind.TEXT, text),), transient=transient)
+
+
+def part_limit(spec: ChannelSpec, part_bytes: int) -> Limit:
+    """The platform's own limit, and never over ``part_bytes`` in UTF-8: a code point takes at most four."""
+    if spec.text_limit.unit is Unit.BYTES:
+        return Limit(min(spec.text_limit.size, part_bytes), Unit.BYTES)
+    return Limit(min(spec.text_limit.size, part_bytes // 4), spec.text_limit.unit)
+
+
+def marked(body: str, kind: PartKind, language: Language) -> str:
+    """The body of a part that is sent again although it may have arrived: with a mark that a reader sees."""
+    if kind is PartKind.TEXT:
+        return f"{say(Text.REPEAT, language)}\n{body}"
+    file = json.loads(body)
+    return json.dumps({**file, "name": f"(2) {file['name']}"}, ensure_ascii=False)
+
+
+def encode_file(file: ReplyFile) -> str:
+    return json.dumps(asdict(file), ensure_ascii=False)
+
+
+def to_outbound(part: OutboxPart, body: str) -> OutboundFile:
+    """A stored file part as an adapter takes it."""
+    file = json.loads(body)
+    return OutboundFile(
+        to=part.to,
+        reply_to=part.reply_to,
+        client_id=part.client_id,
+        path=Path(file["path"]),
+        name=file["name"],
+        mime=file["mime"],
+        kind=sent_kind(file["mime"]),
+        size=file["size"],
+        reply_id=part.reply_id,
+        part=part.part,
+        parts=part.parts,
+    )
+
+
+def sent_kind(mime: str) -> FileKind:
+    if mime in _SHOWN_AS_IMAGE:
+        return FileKind.IMAGE
+    return FileKind.VIDEO if mime.startswith("video/") else FileKind.FILE
+
+
+def held_text(parts: Sequence[OutboxPart], language: Language) -> str:
+    """What never arrived of a reply: the text of these parts, cut to what is held."""
+    text = "\n".join(part.body for part in parts if part.kind is PartKind.TEXT)
+    return truncate(text, HELD_BYTES, say(Text.TRUNCATED, language))
+
+
+def _whole_text(content: Content, language: Language, caps: Caps) -> str:
+    text = clean(content.text).strip()
+    captions = [f"{file.name}: {file.caption}" for file in content.files if file.caption]
+    if captions:
+        text = "\n\n".join(filter(None, [text, "\n".join(captions)]))
+    dropped = content.dropped + max(0, len(content.files) - caps.files)
+    note = say(Text.FILES_DROPPED, language, count=dropped) if dropped else ""
+    if not text and not note and not content.files:
+        return say(Text.EMPTY, language)
+    room = caps.reply_bytes - (len(note.encode()) + 2 if note else 0)
+    text = truncate(text, room, "\n" + say(Text.TRUNCATED, language))
+    return "\n\n".join(filter(None, [text, note]))
+
+
+def _with_held(own: str, held: Sequence[HeldText], language: Language) -> str:
+    earlier = [f"{say(Text.EARLIER, language)}\n{one.text}" for one in held]
+    return "\n\n".join([*earlier, f"{say(Text.LATEST, language)}\n{own}"]) if own else ""
+
+
+def _part(kind: PartKind, body: str) -> NewPart:
+    return NewPart(kind, body, new_client_id())
+
+
+def new_client_id() -> str:
+    """32 hex digits: what a platform recognises a repeat by."""
+    return secrets.token_hex(16)
+
+
+def _reply(
+    address: Address,
+    parts: tuple[NewPart, ...],
+    *,
+    transient: bool = False,
+    carried: tuple[int, ...] = (),
+    own_text: str = "",
+) -> Reply:
+    return Reply(
+        reply_id=secrets.token_hex(8),
+        conversation=address.conversation,
+        to=address.to,
+        reply_to=address.reply_to,
+        parts=parts,
+        transient=transient,
+        carried=carried,
+        own_text=own_text,
+    )

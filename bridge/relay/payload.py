@@ -1,0 +1,51 @@
+"""An ``Inbound`` as JSON and back, and the keys that are made of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from datetime import datetime
+from hashlib import sha256
+
+from bridge.channel import FileKind, Inbound, RemoteFile
+from bridge.ids import ConversationKey
+
+_FIELDS = tuple(one.name for one in fields(Inbound))
+
+
+def encode(message: Inbound) -> str:
+    values = {name: getattr(message, name) for name in _FIELDS}
+    values["files"] = [asdict(file) for file in message.files]
+    values["sent_at"] = message.sent_at.isoformat() if message.sent_at else None
+    return json.dumps(values, separators=(",", ":"))
+
+
+def decode(payload: str) -> Inbound:
+    """What ``encode`` made of it."""
+    values = json.loads(payload)
+    values["files"] = tuple(
+        RemoteFile(**{**file, "kind": FileKind(file["kind"])}) for file in values["files"]
+    )
+    values["sent_at"] = datetime.fromisoformat(values["sent_at"]) if values["sent_at"] else None
+    return Inbound(**values)
+
+
+def conversation_of(message: Inbound) -> ConversationKey:
+    """One chat, or one sender in a group, or one thread of it. NUL divides, so it is cut out of ids."""
+    kind = "group" if message.group else "direct"
+    parts = (kind, message.chat, message.sender, message.thread)
+    return ConversationKey("\0".join(part.replace("\0", "") for part in parts))
+
+
+def digest_of(conversation: ConversationKey) -> str:
+    """16 hex digits, safe as a folder's name."""
+    return sha256(conversation.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def redelivery_of(message: Inbound) -> str:
+    """The second unique key: conversation, sender, send time and content; "" without a time."""
+    if not message.stamp:
+        return ""
+    files = [(file.kind, file.key if not file.name else file.name, file.size) for file in message.files]
+    content = json.dumps([conversation_of(message), message.stamp, message.text, message.reference, files])
+    return sha256(content.encode("utf-8", "surrogatepass")).hexdigest()

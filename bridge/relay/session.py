@@ -1,0 +1,214 @@
+"""Our end of one conversation's agent session: opened or attached, one turn at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from bridge.client import Connection, connected, expect
+from bridge.errors import SessionError
+from bridge.ids import SessionId
+from bridge.protocol import ours
+from bridge.protocol.events import (
+    ApprovalRequested,
+    AssistantCompleted,
+    ErrorEvent,
+    QueueSnapshot,
+    SessionCleared,
+    SessionStarted,
+    ToolCompleted,
+    TurnCancelled,
+    TurnCompleted,
+    TurnFailed,
+)
+from bridge.protocol.helpers import reply_attachment, turn_request_id
+from bridge.protocol.messages import ApprovalResolve, SessionAttach, SessionClear, TurnStart
+from bridge.protocol.shared import Attachment, ReplyAttachment
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """What a session is started with. A session whose authority differs from what is due is replaced."""
+
+    tools: bool
+    channel: str
+    cwd: str
+
+    def as_text(self) -> str:
+        return json.dumps([self.tools, self.channel, self.cwd], ensure_ascii=False)
+
+
+class Ended(StrEnum):
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """How a turn ended, its last text, and what its ``chat_attach`` calls attached."""
+
+    ended: Ended
+    text: str = ""
+    files: tuple[ReplyAttachment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where the session server is, and who we are to it."""
+
+    socket: Path
+    version: str
+
+
+class Session:
+    """A started session. Its answers to approvals are what it was granted."""
+
+    def __init__(
+        self, connection: Connection, exits: AsyncExitStack, session_id: SessionId, tools: bool
+    ) -> None:
+        self._connection, self._exits, self._tools = connection, exits, tools
+        self.session_id = session_id
+
+    @property
+    def alive(self) -> bool:
+        return self._connection.alive
+
+    async def turn(self, request_id: str, prompt: str, attachments: Sequence[Attachment]) -> TurnResult:
+        """Run one turn to its end. Approvals are answered by what the session was granted.
+
+        Raises:
+            SessionError: the session broke, or the server refused the turn (``code`` tells).
+        """
+        start = TurnStart(
+            request_id=request_id, session_id=self.session_id, prompt=prompt, attachments=tuple(attachments)
+        )
+        await self._connection.send(start)
+        collector = Collector(request_id)
+        while True:
+            event = await self._connection.next()
+            match event:
+                case ApprovalRequested(approval_id=approval_id):
+                    await self._resolve(approval_id)
+                case ErrorEvent(request_id=refused) if refused in (None, request_id):
+                    raise SessionError(f"the session server refused the turn: {event.code}", event.code)
+                case _:
+                    result = collector.see(event)
+                    if result is not None:
+                        return result
+
+    async def _resolve(self, approval_id: str) -> None:
+        answer = ApprovalResolve(
+            request_id=f"approve-{approval_id}",
+            session_id=self.session_id,
+            approval_id=approval_id,
+            approved=self._tools,
+        )
+        await self._connection.send(answer)
+
+    async def clear(self) -> None:
+        """Drop the session's history."""
+        await self._connection.send(SessionClear(request_id="channel-clear", session_id=self.session_id))
+        while not isinstance(event := await self._connection.next(), SessionCleared):
+            if isinstance(event, ErrorEvent):
+                raise SessionError("the session server refused to clear the session", event.code)
+
+    async def close(self) -> None:
+        """Hang up. The server ends what runs and keeps the history."""
+        await self._exits.aclose()
+
+
+class Collector:
+    """Reads the events of one turn, by its request id, into its result."""
+
+    def __init__(self, request_id: str) -> None:
+        self._request_id = request_id
+        self._text = ""
+        self._files: list[ReplyAttachment] = []
+
+    def see(self, event: ours.ServerEvent) -> TurnResult | None:
+        """The result once ``event`` ended the turn."""
+        if turn_request_id(event) != self._request_id:
+            return None
+        match event:
+            case AssistantCompleted(content=content):
+                self._text = content
+            case ToolCompleted(name=name, success=success, output=output):
+                attached = reply_attachment(name, success, output)
+                self._files += [attached] if attached else []
+            case TurnCompleted():
+                return TurnResult(Ended.COMPLETED, self._text, tuple(self._files))
+            case TurnFailed():
+                return TurnResult(Ended.FAILED, "", tuple(self._files))
+            case TurnCancelled():
+                return TurnResult(Ended.CANCELLED, "", tuple(self._files))
+        return None
+
+    def see_all(self, events: Iterable[ours.ServerEvent]) -> TurnResult | None:
+        for event in events:
+            if (result := self.see(event)) is not None:
+                return result
+        return None
+
+
+async def open_session(server: Server, authority: Authority, chat: ours.Chat) -> Session:
+    """Start a new session.
+
+    Raises:
+        SessionError: the server refuses, or is gone.
+    """
+    start = ours.SessionStart(
+        request_id="channel-session",
+        cwd=authority.cwd,
+        no_tools=not authority.tools,
+        channel=authority.channel,
+        auto_approve=authority.tools,
+        chat=chat,
+    )
+    async with AsyncExitStack() as exits:
+        connection = await _connect(server, exits)
+        await connection.send(start)
+        started = expect(await connection.next(), SessionStarted)
+        expect(await connection.next(), QueueSnapshot)
+        return Session(connection, exits.pop_all(), SessionId(started.session_id), authority.tools)
+
+
+async def attach_session(
+    server: Server, authority: Authority, session_id: SessionId, request_id: str = ""
+) -> tuple[Session, TurnResult | None]:
+    """Take up a stored session, with the result of its last ended turn where that answered ``request_id``.
+
+    The server tells the turn's end right behind the snapshot; the mark behind it is the answer to a second
+    request, which it must refuse, so that nobody waits for events that do not come.
+
+    Raises:
+        SessionError: ``session_not_found``, or the server refuses, or is gone.
+    """
+    async with AsyncExitStack() as exits:
+        connection = await _connect(server, exits)
+        await connection.send(
+            SessionAttach(request_id="channel-session", session_id=session_id, cwd=authority.cwd)
+        )
+        expect(await connection.next(), SessionStarted)
+        await connection.send(SessionAttach(request_id=_MARK, session_id=session_id, cwd=authority.cwd))
+        collector, result = Collector(request_id), None
+        while not _is_mark(event := await connection.next()):
+            result = result or collector.see(event)
+        return Session(connection, exits.pop_all(), session_id, authority.tools), result
+
+
+_MARK = "channel-attached"
+
+
+def _is_mark(event: ours.ServerEvent) -> bool:
+    return isinstance(event, ErrorEvent) and event.request_id == _MARK
+
+
+async def _connect(server: Server, exits: AsyncExitStack) -> Connection:
+    return await exits.enter_async_context(
+        connected(server.socket, "turnbridge", server.version, "channel-init")
+    )

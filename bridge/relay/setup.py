@@ -1,0 +1,82 @@
+"""What an account is made of, handed to it by whoever builds the daemon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+
+from bridge.channel import ChannelSettings, ChannelSpec, Http, Place, RemoteTools
+from bridge.clock import Clock
+from bridge.config import Config
+from bridge.ids import AccountId, ConversationKey
+from bridge.logs import Logger
+from bridge.media.limits import MediaLimits
+from bridge.paths import Home
+from bridge.relay import outbox, payload, received
+from bridge.relay.intake import Policy
+from bridge.store.contract import Store
+
+MIB = 1_048_576
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What an account is made of. ``version`` is ours, as told to the session server."""
+
+    name: AccountId
+    spec: ChannelSpec
+    settings: ChannelSettings
+    credentials: object
+    config: Config
+    home: Home
+    workspace: Path
+    http: Http
+    store: Store
+    clock: Clock
+    rng: Random
+    log: Logger
+    version: str
+
+    @property
+    def channel_name(self) -> str:
+        return self.name.partition(":")[0]
+
+    @property
+    def account_name(self) -> str:
+        return self.name.partition(":")[2]
+
+    @property
+    def policy(self) -> Policy:
+        settings = self.settings
+        return Policy(settings.owner, settings.senders, settings.remote_tools is RemoteTools.OWNER)
+
+    @property
+    def place(self) -> Place:
+        base = self.config.web.public_url.rstrip("/")
+        address = f"{base}/channels/{self.channel_name}/{self.account_name}" if base else ""
+        return Place(self.name, address)
+
+    @property
+    def fingerprint(self) -> str:
+        """What identifies the account, never what may rotate."""
+        identity = (self.spec.name, *self.spec.identity(self.settings, self.credentials))
+        return sha256("\0".join(identity).encode()).hexdigest()
+
+    @property
+    def caps(self) -> outbox.Caps:
+        limits = self.config.limits
+        return outbox.Caps(limits.reply_bytes, limits.part_bytes, limits.reply_files)
+
+    def media(self, conversation: ConversationKey) -> received.Terms:
+        """How files of this conversation are taken in, and where to."""
+        own, media = self.settings.media, self.config.media
+        folder = self.home.inbox(self.channel_name, self.account_name, payload.digest_of(conversation))
+        limits = MediaLimits(
+            owner_max_bytes=own.owner_max_mib * MIB,
+            others_image_max_bytes=own.others_image_max_mib * MIB,
+            max_files=media.max_files,
+            max_pixels=media.max_pixels,
+        )
+        return received.Terms(folder, limits, media.download_seconds, media.resolve_seconds)

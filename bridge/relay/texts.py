@@ -1,0 +1,77 @@
+"""What the bridge itself says in a chat, in English and Chinese."""
+
+from __future__ import annotations
+
+import unicodedata
+from enum import StrEnum
+from typing import Literal
+
+
+class Language(StrEnum):
+    EN = "en"
+    ZH = "zh"
+
+
+class Text(StrEnum):
+    BUSY = "busy"
+    VOICE = "voice"
+    UNREADABLE_TYPE = "unreadable_type"
+    UNREADABLE_SIZE = "unreadable_size"
+    UNREADABLE_DOWNLOAD = "unreadable_download"
+    FAILURE = "failure"
+    INTERRUPTED = "interrupted"
+    MISSED = "missed"
+    EMPTY = "empty"
+    TRUNCATED = "truncated"
+    FILES_DROPPED = "files_dropped"
+    REPEAT = "repeat"
+    EARLIER = "earlier"
+    LATEST = "latest"
+
+
+_EN = {
+    Text.BUSY: "I have too many messages waiting right now. Please send this again in a little while.",
+    Text.VOICE: "I cannot listen to voice messages. Please write it as text.",
+    Text.UNREADABLE_TYPE: "I cannot open this kind of file from this chat, and there was no text with it.",
+    Text.UNREADABLE_SIZE: "This file is too large for me (limit {limit} MB), and there was no text with it.",
+    Text.UNREADABLE_DOWNLOAD: "I could not download this file. Please send it again.",
+    Text.FAILURE: "Something went wrong, so I have no answer to this message. Please try again.",
+    Text.INTERRUPTED: "I was restarted while working on this message and do not know how far I got. "
+    "Please check before you send it again.",
+    Text.MISSED: "I was away when you wrote the following, so I did not act on it. "
+    "Please send again what still matters:",
+    Text.EMPTY: "Done. There was nothing to say.",
+    Text.TRUNCATED: "… (the answer was too long and ends here)",
+    Text.FILES_DROPPED: "({count} file(s) could not be sent.)",
+    Text.REPEAT: "(Sent again, because it is not known whether it arrived.)",
+    Text.EARLIER: "— Earlier reply, not delivered at the time —",
+    Text.LATEST: "— Reply to your latest message —",
+}
+_ZH = {
+    Text.BUSY: "现在等待处理的消息太多，请稍后再发一次。",
+    Text.VOICE: "我听不了语音消息，请用文字发送。",
+    Text.UNREADABLE_TYPE: "我不能在这个聊天里打开这种文件，而且消息里没有文字。",
+    Text.UNREADABLE_SIZE: "文件太大了（上限 {limit} MB），而且消息里没有文字。",
+    Text.UNREADABLE_DOWNLOAD: "文件下载失败，请重新发送。",
+    Text.FAILURE: "出了点问题，这条消息没有得到回答，请再试一次。",
+    Text.INTERRUPTED: "处理这条消息时我被重启了，不确定做到了哪一步。请先确认，再决定是否重发。",
+    Text.MISSED: "您发送以下内容时我不在线，因此没有执行。如仍需要，请重新发送：",
+    Text.EMPTY: "已完成，没有需要回复的内容。",
+    Text.TRUNCATED: "……（回答太长，到此为止）",
+    Text.FILES_DROPPED: "（有 {count} 个文件未能发送。）",
+    Text.REPEAT: "（重发：无法确认上一次是否送达。）",
+    Text.EARLIER: "—— 之前未送达的回复 ——",
+    Text.LATEST: "—— 对最新消息的回复 ——",
+}
+
+
+def say(text: Text, language: Language, **values: object) -> str:
+    return (_ZH if language is Language.ZH else _EN)[text].format(**values)
+
+
+def language_of(text: str, setting: Literal["auto", "en", "zh"]) -> Language:
+    """The language to answer in: as set, or Chinese where ``text`` holds at least one Han character."""
+    if setting != "auto":
+        return Language(setting)
+    han = any("CJK UNIFIED" in unicodedata.name(char, "") for char in text[:200])
+    return Language.ZH if han else Language.EN

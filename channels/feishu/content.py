@@ -1,0 +1,173 @@
+"""A message's content, of every type that Feishu has, as text and files. Pure; never fails.
+
+Source: https://open.feishu.cn/document/server-docs/im-v1/message-content-description/message_content
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bridge.channel import FileKind, RemoteFile
+from bridge.channel.text import clean
+from channels.feishu.mentions import Mentioned, plain_name
+from channels.feishu.post import Post
+from channels.feishu.wire import file_key, instant, read_object, text_of
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """``label`` says in words what the files are, where they are only spoken of."""
+
+    text: str = ""
+    files: tuple[RemoteFile, ...] = ()
+    label: str = ""
+
+    @property
+    def line(self) -> str:
+        return " ".join(filter(None, (self.text, self.label)))
+
+
+def read_content(message_id: str, kind: str, content: str, mentioned: Mentioned) -> Content:
+    """What the message holds. ``kind`` is its type; one that is not known becomes a line that names it."""
+    fields = read_object(content)
+    if fields is None:
+        return Content(f"[Unreadable {_word(kind)} message]")
+    if kind == "text":
+        return Content(mentioned.in_text(clean(text_of(fields, "text"))))
+    if kind == "post":
+        post = Post(message_id, mentioned)
+        return Content(clean(post.read(fields)), tuple(post.files), post.label)
+    if (file := _FILES.get(kind)) is not None:
+        return file(message_id, fields)
+    if (line := _LINES.get(kind)) is not None:
+        return Content(clean(line(fields)))
+    return Content(f"[Message of a kind that cannot be shown: {_word(kind)}]")
+
+
+def _image(message_id: str, fields: Fields) -> Content:
+    key = file_key(message_id, text_of(fields, "image_key"), "image")
+    return Content("", (RemoteFile(key, FileKind.IMAGE),), "[Image]")
+
+
+def _file(message_id: str, fields: Fields) -> Content:
+    return _named(message_id, fields, FileKind.FILE, "File")
+
+
+def _video(message_id: str, fields: Fields) -> Content:
+    return _named(message_id, fields, FileKind.VIDEO, "Video")
+
+
+def _named(message_id: str, fields: Fields, kind: FileKind, word: str) -> Content:
+    name = clean(text_of(fields, "file_name"))
+    key = file_key(message_id, text_of(fields, "file_key"), "file")
+    shown = plain_name(name)
+    return Content("", (RemoteFile(key, kind, name),), f"[{word}: {shown}]" if shown else f"[{word}]")
+
+
+def _voice(message_id: str, fields: Fields) -> Content:
+    key = file_key(message_id, text_of(fields, "file_key"), "file")
+    ms = fields.get("duration")
+    length = f", {ms / 1000:.0f} s" if isinstance(ms, int) and 0 < ms < 86_400_000 else ""
+    return Content("", (RemoteFile(key, FileKind.AUDIO, mime="audio/ogg"),), f"[Voice message{length}]")
+
+
+def _line(word: str, *keys: str) -> Callable[[Fields], str]:
+    def line(fields: Fields) -> str:
+        return _bracket(word, *(_value(fields, key) for key in keys))
+
+    return line
+
+
+def _vote(fields: Fields) -> str:
+    options = fields.get("options")
+    texts = [each for each in options if isinstance(each, str)] if isinstance(options, list) else []
+    return _bracket("Poll", text_of(fields, "topic"), " / ".join(texts))
+
+
+def _todo(fields: Fields) -> str:
+    summary = fields.get("summary")
+    text = (
+        Post("", _NOBODY).read(summary).replace("\n", " ")
+        if isinstance(summary, dict)
+        else _value(fields, "summary")
+    )
+    return _bracket("Task", text, _time(fields, "due_time", "due"))
+
+
+def _event(fields: Fields) -> str:
+    return _bracket(
+        "Calendar event",
+        text_of(fields, "summary"),
+        _time(fields, "start_time", "from"),
+        _time(fields, "end_time", "to"),
+    )
+
+
+def _card(fields: Fields) -> str:
+    body = Post("", _NOBODY).read({"content": fields.get("elements")}).replace("\n", " ")
+    return _bracket("Card", text_of(fields, "title"), body)
+
+
+def _system(fields: Fields) -> str:
+    """``template`` has ``{from_user}`` and the like, whose values stand beside it as lists of names."""
+    text = text_of(fields, "template")
+    for key, value in fields.items():
+        names = (
+            ", ".join(plain_name(each) for each in value if isinstance(each, str))
+            if isinstance(value, list)
+            else ""
+        )
+        text = text.replace("{" + key + "}", names)
+    return _bracket("Notice", text)
+
+
+def _bracket(word: str, *details: str) -> str:
+    """One line; what it is made of can be long, so that each detail is cut."""
+    shown = ", ".join(" ".join(each.split())[:_DETAIL_CHARACTERS] for each in details if each.strip())
+    return f"[{word}: {shown}]" if shown else f"[{word}]"
+
+
+def _value(fields: Fields, key: str) -> str:
+    value = fields.get(key)
+    return (
+        str(value)
+        if isinstance(value, str | float) or (isinstance(value, int) and abs(value) < 10**18)
+        else ""
+    )
+
+
+def _time(fields: Fields, key: str, word: str) -> str:
+    at = instant(_value(fields, key))
+    return f"{word} {at:%Y-%m-%d %H:%M} UTC" if at else ""
+
+
+def _word(kind: str) -> str:
+    return plain_name(kind) or "unnamed"
+
+
+_DETAIL_CHARACTERS = 2000
+_NOBODY = Mentioned(frozenset(), {})
+
+_FILES: dict[str, Callable[[str, Fields], Content]] = {
+    "image": _image, "file": _file, "audio": _voice, "media": _video,
+}  # fmt: skip
+
+_LINES: dict[str, Callable[[Fields], str]] = {
+    "sticker": _line("Sticker"),
+    "folder": _line("Folder", "file_name"),
+    "interactive": _card,
+    "share_chat": _line("Shared chat", "chat_id"),
+    "share_user": _line("Shared contact", "user_id"),
+    "location": _line("Location", "name", "latitude", "longitude"),
+    "merge_forward": _line("Forwarded messages"),
+    "todo": _todo,
+    "vote": _vote,
+    "hongbao": _line("Red packet", "text"),
+    "video_chat": _line("Video meeting", "topic"),
+    "system": _system,
+    "share_calendar_event": _event,
+    "calendar": _event,
+    "general_calendar": _event,
+}

@@ -1,0 +1,190 @@
+"""What Feishu pushes, named as Feishu names it. Unknown fields are ignored. Pure.
+
+Source: https://open.feishu.cn/document/server-docs/im-v1/message/events/receive
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, StringConstraints
+
+from bridge.channel.text import clean
+
+_MAX_MS = 10**14  # the year 5138; what is larger counts smaller units
+_UNITS_PER_MS = 1000
+
+Id = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+
+
+def _or_empty(value: object) -> object:
+    """Absent, null and of a wrong type are one for what is optional: a statistic must not cost a message."""
+    return clean(value) if isinstance(value, str) else ""
+
+
+Text = Annotated[str, BeforeValidator(_or_empty)]
+
+
+class Mention(BaseModel):
+    """``id`` is an object with open_id in an event, and a plain string in an answer of the REST interface."""
+
+    key: Text = ""
+    id: Any = None
+    name: Text = ""
+
+    @property
+    def open_id(self) -> str:
+        found = self.id.get("open_id") if isinstance(self.id, dict) else self.id
+        return found if isinstance(found, str) else ""
+
+
+def _mentions(value: object) -> object:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+Mentions = Annotated[list[Mention], BeforeValidator(_mentions)]
+
+
+class SenderId(BaseModel):
+    open_id: Text = ""
+
+
+class Sender(BaseModel):
+    sender_id: SenderId = SenderId()
+    sender_type: Text = ""
+
+
+class Message(BaseModel):
+    message_id: Id
+    chat_id: Id
+    chat_type: Id
+    message_type: Text = ""
+    content: Text = ""
+    parent_id: Text = ""
+    thread_id: Text = ""
+    create_time: Text = ""
+    mentions: Mentions = []
+
+
+class MessageEvent(BaseModel):
+    """``im.message.receive_v1``"""
+
+    sender: Sender
+    message: Message
+
+
+class OldMessageEvent(BaseModel):
+    """The message of a 1.0 envelope. What stands beside these fields varies."""
+
+    open_id: Text = ""
+    open_message_id: Id
+    open_chat_id: Text = ""
+    chat_type: Id
+    msg_type: Text = ""
+    text: Text = ""
+    text_without_at_bot: Text = ""
+    is_mention: bool = False
+    image_key: Text = ""
+    file_key: Text = ""
+    parent_id: Text = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """Either envelope: ``schema`` tells them apart. ``event`` is read only once it is known whose it is."""
+
+    version: str
+    kind: str
+    app_id: str
+    token: str = field(repr=False)
+    event: Any = field(repr=False)
+    sent: str = ""
+
+
+class RestSender(BaseModel):
+    id: Text = ""
+    sender_type: Text = ""
+
+
+class RestBody(BaseModel):
+    content: Text = ""
+
+
+class RestMessage(BaseModel):
+    """One item of ``GET /open-apis/im/v1/messages/{id}``; a bundle's descendants follow it in one list."""
+
+    message_id: Text = ""
+    upper_message_id: Text = ""
+    msg_type: Text = ""
+    create_time: Text = ""
+    deleted: bool = False
+    sender: RestSender = RestSender()
+    body: RestBody = RestBody()
+    mentions: Mentions = []
+
+
+def read_object(raw: bytes | str) -> dict[str, Any] | None:
+    """The JSON object in ``raw``; None when it is anything else, however deep or odd. Never raises."""
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def envelope(value: dict[str, Any]) -> Envelope:
+    """The frame around an event, whatever it is; missing parts are empty."""
+    event = value.get("event")
+    inner: dict[str, Any] = event if isinstance(event, dict) else {}
+    if "schema" in value:
+        header = value.get("header")
+        head: dict[str, Any] = header if isinstance(header, dict) else {}
+        return Envelope(
+            version="2",
+            kind=text_of(head, "event_type"),
+            token=text_of(head, "token"),
+            app_id=text_of(head, "app_id"),
+            event=event,
+        )
+    return Envelope(
+        version="1",
+        kind=text_of(inner, "type"),
+        token=text_of(value, "token"),
+        app_id=text_of(inner, "app_id"),
+        event=event,
+        sent=text_of(value, "ts"),
+    )
+
+
+def text_of(value: dict[str, Any], key: str) -> str:
+    found = value.get(key)
+    return found if isinstance(found, str) else ""
+
+
+def instant(stamp: str) -> datetime | None:
+    """The instant of a stamp, else None: ms as digits, sometimes more digits, or seconds with a point."""
+    if re.fullmatch(r"[0-9]{1,10}\.[0-9]{1,9}", stamp):
+        return datetime.fromtimestamp(float(stamp), UTC)
+    if not re.fullmatch(r"[0-9]{1,25}", stamp):
+        return None
+    ms = int(stamp)
+    while ms > _MAX_MS:
+        ms //= _UNITS_PER_MS
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def file_key(message_id: str, key: str, kind: str) -> str:
+    """All that a download needs, as one text. ``kind`` is ``image`` or ``file``."""
+    return json.dumps([message_id, key, kind])
+
+
+def file_parts(key: str) -> tuple[str, str, str]:
+    """Message, key and kind of what ``file_key`` made.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    message_id, file, kind = json.loads(key)
+    return str(message_id), str(file), str(kind)

@@ -90,7 +90,7 @@ def _leaves(error: BaseException) -> Iterable[BaseException]:
 
 
 def sentence(error: BaseException) -> str:
-    """What the status says of ``error``: a fixed sentence, or a ConfigError's text, which the operator needs."""
+    """What the status says of ``error``: a fixed sentence, or the text of a ConfigError."""
     match error:
         case ConfigError():
             return clean(str(error))

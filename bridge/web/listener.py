@@ -1,0 +1,170 @@
+"""The one HTTP listener: pushes and questions to accounts, and the daemon's health.
+
+From aiohttp's request to the account there is no router and no middleware: the path is cut by hand, and the
+headers are handed over as they are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Protocol, cast
+
+from aiohttp import web
+
+from bridge.channel import Answer, Request
+from bridge.channel.contract import FileAnswer
+from bridge.clock import Clock
+from bridge.config import WebTable
+from bridge.errors import ConfigError, StoreError
+from bridge.logs import get_logger
+from bridge.web.body import BodyReader, refusal
+from bridge.web.connection import SERVER_HEADERS, Connection, Deadlines, Server
+from bridge.web.files import send_file
+
+PREFIX = "/channels/"
+STOP_SECONDS = 1.0  # for the requests that are being answered
+
+log = get_logger(__name__)
+
+_NO_QUERY: Mapping[str, str] = {}
+_NOT_FOUND = refusal(404, "not_found")
+_CUT = frozenset({408, 413, 503})  # a body may be left unread: the connection ends with these
+
+
+class Route(Protocol):
+    """An account, as HTTP reaches it."""
+
+    @property
+    def body_limit_bytes(self) -> int: ...
+
+    async def handle(self, request: Request) -> Answer | FileAnswer:
+        """Answer ``request``.
+
+        Raises:
+            StoreError: nothing was stored; the sender is told to come again.
+        """
+        ...
+
+
+class Routes:
+    """The accounts that are served now."""
+
+    def __init__(self) -> None:
+        self._routes: dict[tuple[str, str], Route] = {}
+
+    def find(self, channel: str, account: str) -> Route | None:
+        return self._routes.get((channel, account))
+
+    @contextmanager
+    def serving(self, channel: str, account: str, route: Route) -> Iterator[None]:
+        """Serve ``/channels/<channel>/<account>`` while the block runs."""
+        self._routes[channel, account] = route
+        try:
+            yield
+        finally:
+            if self._routes.get((channel, account)) is route:
+                del self._routes[channel, account]
+
+
+class Listener:
+    """Made by ``listening``, which binds and closes it."""
+
+    def __init__(
+        self, table: WebTable, routes: Routes, clock: Clock, states: Callable[[], Mapping[str, int]]
+    ) -> None:
+        self._routes, self._clock, self._states = routes, clock, states
+        self._bodies = BodyReader(table.body_seconds)
+        self.port = table.port
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        """The handler of every request."""
+        connection = cast(Connection, request.protocol)
+        connection.begun()
+        try:
+            answer = await self._find(request)
+            if isinstance(answer, FileAnswer):
+                return await send_file(request, answer)
+            return _response(answer)
+        except StoreError as error:
+            log.warning("web.not_stored", error=error)
+            return _response(refusal(503, "not_stored", **{"Retry-After": "5"}))
+        except FileNotFoundError:
+            return _response(_NOT_FOUND)
+        finally:
+            connection.ended()
+
+    async def _find(self, request: web.BaseRequest) -> Answer | FileAnswer:
+        path = request.path
+        if not path.startswith(PREFIX):
+            return self._own(path)
+        channel, _, rest = path[len(PREFIX) :].partition("/")
+        account, slash, rest = rest.partition("/")
+        route = self._routes.find(channel, account)
+        if route is None:
+            return _NOT_FOUND
+        body = await self._bodies.read(request, route.body_limit_bytes)
+        if isinstance(body, Answer):
+            return body
+        return await route.handle(
+            Request(
+                method=request.method,
+                path=slash + rest if rest else "",
+                query=request.query if request.query_string else _NO_QUERY,
+                headers=request.headers,
+                body=body,
+                received_at=self._clock.now(),
+            )
+        )
+
+    def _own(self, path: str) -> Answer:
+        """``/healthz``: the process serves. ``/readyz``: and each account that is not off has contact."""
+        if path not in ("/healthz", "/readyz"):
+            return _NOT_FOUND
+        states = dict(self._states())
+        ready = not any(count for state, count in states.items() if state not in ("connected", "disabled"))
+        body = json.dumps({"ok": True, "ready": ready, "accounts": states}).encode()
+        return Answer(200 if ready or path == "/healthz" else 503, body)
+
+
+@asynccontextmanager
+async def listening(
+    table: WebTable, routes: Routes, clock: Clock, states: Callable[[], Mapping[str, int]]
+) -> AsyncIterator[Listener]:
+    """Listen where ``table`` says while the block runs; ``port`` tells where that is.
+
+    ``states`` counts the accounts by their state.
+
+    Raises:
+        ConfigError: the address cannot be had.
+    """
+    listener = Listener(table, routes, clock, states)
+    times = Deadlines(table.header_seconds, table.body_seconds, table.idle_seconds)
+    server = Server(listener.answer, times, table.max_connections)
+    try:
+        bound = await asyncio.get_running_loop().create_server(server, table.host, table.port, backlog=1024)
+    except OSError as error:
+        why = error.strerror or "it cannot be had"
+        raise ConfigError(
+            f"cannot listen on web.host {table.host}, web.port {table.port}: {why}: choose another"
+        ) from error
+    try:
+        listener.port = bound.sockets[0].getsockname()[1]
+        yield listener
+    finally:
+        bound.close()
+        server.pre_shutdown()
+        await server.shutdown(STOP_SECONDS / 2)
+
+
+def _response(answer: Answer) -> web.Response:
+    response = web.Response(
+        status=answer.status,
+        body=answer.body,
+        headers={"Content-Type": answer.content_type, **SERVER_HEADERS, **answer.headers},
+    )
+    if answer.status in _CUT:
+        response.force_close()
+    return response

@@ -1,0 +1,126 @@
+"""What an account of the webhook channel is told: its table and its secrets."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
+from yarl import URL
+
+from bridge.channel import ChannelCredentials, ChannelSettings
+from channels.webhook.signature import PublicKey, SharedKey, checked, key_of, shared_key
+
+
+def _secret(value: SecretStr) -> SecretStr:
+    checked(value.get_secret_value())
+    return value
+
+
+def _key(value: SecretStr) -> SecretStr:
+    checked(value.get_secret_value(), public=True)
+    return value
+
+
+def _host(value: str) -> str:
+    """A ``host`` or ``host:port`` in lower case.
+
+    Raises:
+        ValueError: it is an address or a pattern.
+    """
+    host = value.strip().lower()
+    if not host or not host.isascii() or any(mark in host for mark in "/@*? "):
+        raise ValueError("must be host or host:port, without scheme, path or pattern")
+    return host
+
+
+def _token(value: SecretStr) -> SecretStr:
+    token = value.get_secret_value()
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise ValueError("must be printable ASCII without spaces")
+    return value
+
+
+Secret = Annotated[SecretStr, AfterValidator(_secret)]
+KeyText = Annotated[SecretStr, AfterValidator(_key)]
+Token = Annotated[SecretStr, AfterValidator(_token)]
+Host = Annotated[str, AfterValidator(_host)]
+
+
+class WebhookSettings(ChannelSettings):
+    """One table ``[channels.webhook.<account>]``.
+
+    With a ``callback_url`` every reply is posted there; without one it waits until the other side asks.
+    ``file_hosts`` are the only hosts that files are fetched from. ``private_hosts`` may be asked although
+    their address is private or their scheme is plain http. A host without a port stands for all its ports.
+    """
+
+    callback_url: str = ""
+    progress: bool = False  # also post turn.started; only with a callback_url
+    file_hosts: tuple[Host, ...] = ()
+    private_hosts: tuple[Host, ...] = ()
+
+    @field_validator("callback_url")
+    @classmethod
+    def _is_an_address(cls, value: str) -> str:
+        if value and not is_address(value):
+            raise ValueError("must be an https:// address without a login")
+        return value
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "WebhookSettings":
+        if self.callback_url and not is_encrypted(self.callback_url, self.private_hosts):
+            raise ValueError("callback_url must start with https://, or its host be one of private_hosts")
+        if self.progress and not self.callback_url:
+            raise ValueError("progress needs a callback_url")
+        return self
+
+
+class WebhookCredentials(ChannelCredentials):
+    """The secrets of an account. One direction, one secret: the two lists never share an entry.
+
+    ``secrets`` verify what comes in (``whsec_…`` or a sender's ``whpk_…``), any of them; ``callback_secrets``
+    sign what goes out, all of them, the current one first. ``ask_token`` is the bearer token of whoever asks
+    for replies, ``file_token`` the one that the hosts of files are shown.
+    """
+
+    secrets: Annotated[tuple[KeyText, ...], Field(min_length=1, max_length=8)]
+    callback_secrets: Annotated[tuple[Secret, ...], Field(max_length=8)] = ()
+    ask_token: Token = SecretStr("")
+    file_token: Token = SecretStr("")
+
+    @model_validator(mode="after")
+    def _directions_are_apart(self) -> "WebhookCredentials":
+        if {shown.get_secret_value() for shown in self.secrets} & {
+            shown.get_secret_value() for shown in self.callback_secrets
+        }:
+            raise ValueError("secrets and callback_secrets must differ")
+        return self
+
+    def inbound_keys(self) -> tuple[SharedKey | PublicKey, ...]:
+        return tuple(key_of(secret.get_secret_value()) for secret in self.secrets)
+
+    def callback_keys(self) -> tuple[SharedKey, ...]:
+        return tuple(shared_key(secret.get_secret_value()) for secret in self.callback_secrets)
+
+
+def is_address(value: str) -> bool:
+    """Whether it is a web address without a login. Whether it is reached is for the guard to say."""
+    try:
+        url = URL(value)
+        has_login = url.raw_user is not None or url.raw_password is not None
+        return (
+            url.scheme in ("http", "https") and bool(url.raw_host) and url.port is not None and not has_login
+        )
+    except ValueError:
+        return False
+
+
+def is_encrypted(value: str, private_hosts: Iterable[str]) -> bool:
+    """Whether the address is https, or the operator lets its host do without."""
+    return URL(value).scheme == "https" or names_host(private_hosts, URL(value))
+
+
+def names_host(hosts: Iterable[str], url: URL) -> bool:
+    """Whether ``url`` leads to one of ``hosts``, each a ``host`` or a ``host:port``, compared exactly."""
+    host = (url.raw_host or "").rstrip(".").lower()
+    shown = f"[{host}]" if ":" in host else host
+    return not {host, shown, f"{shown}:{url.port}"}.isdisjoint(hosts)

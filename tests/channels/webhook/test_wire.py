@@ -1,0 +1,274 @@
+import base64
+import contextlib
+import hashlib
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridge.channel import FileKind, Ignored, Inbound, OutboundFile, OutboundPart
+from channels.webhook.wire import (
+    INLINE_BYTES,
+    MalformedError,
+    SemanticError,
+    dump,
+    iso,
+    kind_of,
+    lane,
+    place,
+    read_event,
+    reply,
+    unlane,
+)
+from channels.webhook.wire import event as encoded
+from tests.channels.webhook.tools import event
+
+
+def read(body: bytes, allowed: bool = True) -> Inbound | Ignored:
+    return read_event(body, "msg_1", lambda url: allowed)
+
+
+def inbound(**fields: Any) -> Inbound:
+    found = read(event(**fields))
+    assert isinstance(found, Inbound)
+    return found
+
+
+def test_a_message_becomes_an_inbound_with_the_webhook_id_as_its_id() -> None:
+    body = event(thread_id="t1", text="你好 😀\r\n", locale="zh", metadata={"x": [1]}, unknown=None)
+    assert read(body) == Inbound(
+        message_id="msg_1",
+        sender="u1",
+        chat="c1",
+        to='["c1", "t1"]',
+        reply_to="m1",
+        text="你好 😀\r\n",
+        thread="t1",
+        sent_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC),
+        body_digest=hashlib.sha256(body).hexdigest(),
+    )
+
+
+def test_only_what_says_so_is_a_group() -> None:
+    assert not inbound().group
+    assert not inbound(is_direct=True, mentioned=False).group
+    assert not inbound(is_direct=None).group
+    assert inbound(is_direct=False).group
+    assert inbound(is_direct=False, mentioned=True).group
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"kind": "message.deleted"}, "unknown_type"),
+        ({"kind": "ping", "sender": 3}, "unknown_type"),
+        ({"sender": {"id": "u1", "is_bot": True}}, "bot"),
+        ({"is_direct": False, "mentioned": False}, "not_mentioned"),
+    ],
+)
+def test_what_needs_no_answer_is_ignored(fields: dict[str, Any], reason: str) -> None:
+    assert read(event(**fields)) == Ignored(reason, "msg_1")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"3",
+        b"\xff\xfe",
+        b'{"type":"message.created"}',
+        b'{"type":3,"data":{}}',
+        b'{"type":"message.created","data":[]}',
+        b'{"type":"message.created","data":{"x":NaN}}',
+        b'{"type":"message.created","data":{"x":-Infinity}}',
+        b"[" * 200_000,
+        b'{"type":"x","data":{"n":' + b"9" * 5000 + b"}}",
+    ],
+)
+def test_what_is_no_event_is_malformed(body: bytes) -> None:
+    with pytest.raises(MalformedError) as failed:
+        read(body)
+    assert len(str(failed.value)) < 100
+
+
+@pytest.mark.parametrize(
+    ("fields", "where"),
+    [
+        ({"conversation_id": ...}, "conversation_id"),
+        ({"conversation_id": ""}, "conversation_id"),
+        ({"conversation_id": "x" * 257}, "conversation_id"),
+        ({"conversation_id": "a\nb"}, "conversation_id"),
+        ({"conversation_id": 7}, "conversation_id"),
+        ({"conversation_id": "\ud800"}, "conversation_id"),
+        ({"message_id": ...}, "message_id"),
+        ({"thread_id": "x" * 257}, "thread_id"),
+        ({"sender": {}}, "sender.id"),
+        ({"sender": {"id": "x" * 257}}, "sender.id"),
+        ({"sender": {"id": "u\x7f"}}, "sender.id"),
+        ({"text": ...}, "needs text or attachments"),
+        ({"text": "", "attachments": []}, "needs text or attachments"),
+        ({"text": ["SECRET"]}, "text"),
+        ({"thread_id": "\udc00"}, "thread_id"),
+        ({"mentioned": "yes"}, "mentioned"),
+        ({"attachments": [{"name": "a"}] * 65}, "attachments"),
+        ({"attachments": [{"name": "a"}]}, "either url or content_base64"),
+        ({"attachments": [{"name": "a", "url": "x", "content_base64": ""}]}, "either url or content_base64"),
+        ({"attachments": [{"content_base64": ""}]}, "attachments.0.name"),
+        ({"attachments": [{"name": "a", "content_base64": "", "size": -1}]}, "attachments.0.size"),
+        ({"attachments": [{"name": "a", "content_base64": "", "size": "1"}]}, "attachments.0.size"),
+        ({"attachments": [{"name": "a", "content_base64": "", "sha256": "ab"}]}, "attachments.0.sha256"),
+        ({"attachments": [{"name": "a", "content_base64": "SECRET!"}]}, "content_base64 is not base64"),
+        ({"attachments": [{"name": "a", "content_base64": "QUI"}]}, "content_base64 is not base64"),
+        ({"attachments": [{"name": "a", "content_base64": "QUI=", "size": 3}]}, "size is not"),
+        ({"attachments": [{"name": "a", "content_base64": "QUI=", "sha256": "0" * 64}]}, "sha256 is not"),
+        ({"attachments": [{"name": "a", "url": "file:///etc/passwd"}]}, "no https address"),
+        ({"attachments": [{"name": "a", "url": "https://SECRET@x.example/"}]}, "no https address"),
+        ({"attachments": [{"name": "a", "url": ""}]}, "no https address"),
+    ],
+)
+def test_an_event_that_cannot_be_accepted_names_its_field_and_shows_no_value(
+    fields: dict[str, Any], where: str
+) -> None:
+    with pytest.raises(SemanticError) as failed:
+        read(event(**fields))
+    assert where in str(failed.value)
+    assert "SECRET" not in str(failed.value)
+
+
+def test_halves_of_pairs_and_controls_never_get_into_a_text() -> None:
+    attachment = {"name": "a\x00b", "content_base64": ""}
+    found = inbound(text="a\ud83d\ude00\udc00\x00b", attachments=[attachment])
+    assert (found.text, found.files[0].name) == ("a😀\ufffdb", "ab")
+
+
+def test_null_is_the_same_as_left_out() -> None:
+    nothing = {"thread_id": None, "attachments": None, "mentioned": None, "is_direct": None, "locale": None}
+    assert inbound(**nothing, sender={"id": "u1", "name": None, "is_bot": None}).text == "hello"
+
+
+@pytest.mark.parametrize(
+    "timestamp", [None, 3, "yesterday", "2026-01-02T03:04:05", "0001-01-01T00:00:00+23:59", ["x"]]
+)
+def test_a_time_that_says_nothing_is_no_time(timestamp: object) -> None:
+    body = json.loads(event())
+    found = read(json.dumps({**body, "timestamp": timestamp}).encode())
+    assert isinstance(found, Inbound)
+    assert found.sent_at is None
+
+
+def test_inline_files_are_kept_in_their_key() -> None:
+    content = b"\x00\xffbytes"
+    text = base64.b64encode(content).decode()
+    digest = hashlib.sha256(content).hexdigest().upper()
+    name = '../测试 "😀"\r\n.png'
+    attachment = {"name": name, "mime_type": "image/PNG", "content_base64": text, "size": 7, "sha256": digest}
+    (file,) = inbound(text=..., attachments=[attachment]).files
+    assert json.loads(file.key) == {"content": text}
+    assert (file.kind, file.name, file.size) == (FileKind.IMAGE, name, 7)
+
+
+def test_an_inline_file_may_have_256_kib_and_no_more() -> None:
+    for size, accepted in ((INLINE_BYTES, True), (INLINE_BYTES + 1, False)):
+        attachment = {
+            "name": "a",
+            "mime_type": None,
+            "content_base64": base64.b64encode(bytes(size)).decode(),
+        }
+        if accepted:
+            assert inbound(attachments=[attachment]).files[0].size == size
+        else:
+            with pytest.raises(SemanticError, match="give a url"):
+                inbound(attachments=[attachment])
+
+
+def test_a_file_by_address_keeps_its_address_and_digest() -> None:
+    attachment = {
+        "name": "a.mp4",
+        "mime_type": "video/mp4",
+        "url": "https://f.example/a?b=%2F",
+        "sha256": "A" * 64,
+    }
+    (file,) = inbound(attachments=[attachment]).files
+    assert json.loads(file.key) == {"url": "https://f.example/a?b=%2F", "sha256": "a" * 64}
+    assert (file.kind, file.size) == (FileKind.VIDEO, None)
+    with pytest.raises(SemanticError, match="allowed host"):
+        read(event(attachments=[attachment]), allowed=False)
+
+
+def test_kinds() -> None:
+    found = [kind_of(mime) for mime in ("image/png", " AUDIO/ogg", "video/x", "text/plain", "", "sticker/x")]
+    assert found == [
+        FileKind.IMAGE,
+        FileKind.AUDIO,
+        FileKind.VIDEO,
+        FileKind.FILE,
+        FileKind.FILE,
+        FileKind.FILE,
+    ]
+
+
+@given(st.text(min_size=1), st.text())
+def test_a_lane_holds_conversation_and_thread_apart(conversation: str, thread: str) -> None:
+    assert unlane(lane(conversation, thread)) == (conversation, thread)
+
+
+@given(st.binary(max_size=64) | st.from_type(dict).map(lambda value: repr(value).encode()))
+def test_no_body_makes_it_raise_anything_else(body: bytes) -> None:
+    for each in (body, event().replace(b'"hello"', body), event().replace(b'"u1"', body)):
+        with contextlib.suppress(MalformedError, SemanticError):
+            read(each)
+
+
+def test_a_reply_counts_from_one_and_says_which_part_is_the_last() -> None:
+    text = OutboundPart(
+        to=lane("c1", "t1"), reply_to="m1", client_id="a" * 32, text="hi", reply_id="r1", part=0, parts=2
+    )
+    assert reply(text) == {
+        "conversation_id": "c1",
+        "thread_id": "t1",
+        "in_reply_to": "m1",
+        "reply_id": "r1",
+        "part": 1,
+        "parts": 2,
+        "final": False,
+        "text": "hi",
+        "attachments": [],
+    }
+    file = OutboundFile(
+        to=lane("c1", ""),
+        reply_to="",
+        client_id="b" * 32,
+        path=Path("x"),
+        name="x",
+        mime="",
+        kind=FileKind.FILE,
+        size=1,
+        reply_id="r1",
+        part=1,
+        parts=2,
+    )
+    assert reply(file, [{"id": "b"}]) == {
+        "conversation_id": "c1",
+        "reply_id": "r1",
+        "part": 2,
+        "parts": 2,
+        "final": True,
+        "text": "",
+        "attachments": [{"id": "b"}],
+    }
+    assert place(lane("c", ""), "") == {"conversation_id": "c"}
+
+
+def test_an_event_is_compact_json_in_utf8() -> None:
+    at = datetime(2026, 1, 2, 11, 4, 5, 999, tzinfo=timezone(timedelta(hours=8)))
+    assert encoded("x", at, {"t": "é\ud800"}) == (
+        '{"type":"x","timestamp":"2026-01-02T03:04:05Z","data":{"t":"é?"}}'.encode()
+    )
+    assert iso(at) == "2026-01-02T03:04:05Z"
+    assert dump([1, "a"]) == b'[1,"a"]'

@@ -1,0 +1,126 @@
+"""Messages: claimed once, given to an agent at most once, answered; and forgetting what is long over."""
+
+from __future__ import annotations
+
+from sqlite3 import Cursor
+
+from bridge.errors import StoreError
+from bridge.ids import AccountId, PartId
+from bridge.store import outbox
+from bridge.store.contract import Answer, Claim, ClaimVerdict, MessageState, NewMessage, Post, Prune, Start
+
+_INSERT = """
+    INSERT INTO messages (account, message_id, redelivery, body_digest, conversation, state, reason, payload,
+                          received_ms, ended_ms)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+"""
+_CHECKPOINT = """
+    INSERT INTO accounts (account, checkpoint) VALUES (?, ?)
+    ON CONFLICT (account) DO UPDATE SET checkpoint = excluded.checkpoint
+"""
+_START = """
+    UPDATE messages SET state = 'running', session_id = ?
+    WHERE account = ? AND message_id = ? AND state = 'claimed'
+"""
+_ANSWER = """
+    UPDATE messages SET state = 'answered', reason = ?
+    WHERE account = ? AND message_id = ? AND state IN ('claimed', 'running') RETURNING id
+"""
+_END = """
+    UPDATE messages SET state = 'done', reason = ?, payload = '', ended_ms = ?
+    WHERE account = ? AND message_id = ? AND state IN ('claimed', 'running')
+"""
+_DIGEST = "SELECT body_digest FROM messages WHERE account = ? AND message_id = ?"
+
+_PRUNE_MESSAGES = """
+    DELETE FROM messages WHERE id IN (
+        SELECT id FROM messages WHERE ended_ms > 0 AND ended_ms < ? ORDER BY ended_ms LIMIT ?)
+"""
+_PRUNE_PARTS = """
+    DELETE FROM parts WHERE id IN (
+        SELECT id FROM parts AS old WHERE ended_ms > 0 AND ended_ms < ?1 AND NOT EXISTS (
+            SELECT 1 FROM parts WHERE id BETWEEN old.id - old.part AND old.id - old.part + old.parts - 1
+                AND (ended_ms = 0 OR ended_ms >= ?1))
+        ORDER BY ended_ms LIMIT ?2)
+    RETURNING kind, body
+"""
+_PRUNE_HELD = """
+    DELETE FROM held WHERE id IN (SELECT id FROM held WHERE carrier = 0 AND created_ms < ? LIMIT ?)
+"""
+
+
+def claim(db: Cursor, step: Claim) -> tuple[ClaimVerdict, ...]:
+    verdicts = tuple(_claim_one(db, step.account, message, step.now_ms) for message in step.messages)
+    if step.checkpoint is not None:
+        db.execute(_CHECKPOINT, (step.account, step.checkpoint))
+    return verdicts
+
+
+def _claim_one(db: Cursor, account: AccountId, message: NewMessage, now_ms: int) -> ClaimVerdict:
+    values = row(account, message, now_ms)
+    if not db.execute(_INSERT, values).rowcount:
+        return _known(db, account, message)
+    if message.reply is not None:
+        message_row = db.lastrowid or 0
+        outbox.insert(db, account, message.reply, message_row, now_ms)
+    return ClaimVerdict.NEW
+
+
+def row(account: AccountId, message: NewMessage, now_ms: int) -> tuple[str | int, ...]:
+    """The values of ``_INSERT``.
+
+    Raises:
+        StoreError: the message is in a state that intake cannot have decided on.
+    """
+    state = message.state
+    seen = state is MessageState.SEEN
+    with_reply = message.reply is not None and bool(message.reply.parts)
+    if with_reply != (state is MessageState.ANSWERED) or not (
+        seen or with_reply or state is MessageState.CLAIMED
+    ):
+        raise StoreError(
+            "the step was refused: a message is claimed as seen, claimed, or answered with a reply"
+        )
+    return (
+        account,
+        message.message_id,
+        message.redelivery,
+        message.body_digest,
+        message.conversation,
+        state.value,
+        message.reason,
+        "" if seen else message.payload,
+        now_ms,
+        now_ms if seen else 0,
+    )
+
+
+def _known(db: Cursor, account: AccountId, message: NewMessage) -> ClaimVerdict:
+    known = db.execute(_DIGEST, (account, message.message_id)).fetchone()
+    if known and known[0] and message.body_digest and known[0] != message.body_digest:
+        return ClaimVerdict.CONFLICT
+    return ClaimVerdict.DUPLICATE
+
+
+def start(db: Cursor, step: Start) -> bool:
+    return bool(db.execute(_START, (step.session_id, step.account, step.message_id)).rowcount)
+
+
+def answer(db: Cursor, step: Answer) -> tuple[PartId, ...]:
+    if step.reply is None or not step.reply.parts:
+        db.execute(_END, (step.reason, step.now_ms, step.account, step.message_id))
+        return ()
+    found = db.execute(_ANSWER, (step.reason, step.account, step.message_id)).fetchone()
+    return outbox.insert(db, step.account, step.reply, found[0], step.now_ms) if found else ()
+
+
+def post(db: Cursor, step: Post) -> tuple[PartId, ...]:
+    return outbox.insert(db, step.account, step.reply, 0, step.now_ms)
+
+
+def prune(db: Cursor, step: Prune) -> tuple[str, ...]:
+    """``limit`` bounds messages, parts and held texts each."""
+    db.execute(_PRUNE_MESSAGES, (step.before_ms, step.limit))
+    forgotten = db.execute(_PRUNE_PARTS, (step.before_ms, step.limit)).fetchall()
+    db.execute(_PRUNE_HELD, (step.held_before_ms, step.limit))
+    return tuple(body for kind, body in forgotten if kind == "file")

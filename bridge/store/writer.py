@@ -1,0 +1,128 @@
+"""Group commit: everything that waits goes into one transaction, and is answered after its commit.
+
+No delay is added: while one group is being synced, the next one gathers. The loop is woken once for a group.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+from bridge.errors import StoreError
+from bridge.store.checkpoints import Checkpoints
+from bridge.store.contract import Step
+from bridge.store.database import SyncError, explain
+from bridge.store.group import Outcome, commit_group
+from bridge.store.workers import Workers, post
+
+GROUP_STEPS = 512
+_BROKEN = "the store has stopped after an error: the daemon must be started again"
+
+Entry: TypeAlias = "tuple[Step[object], asyncio.Future[object]]"
+
+
+class Writer:
+    """Owns the connection that writes. ``put``, ``backlog`` and ``refuse`` are the loop's.
+
+    ``fatal`` is called in the loop when a sync failed: nothing is taken any more, and the process must end.
+    """
+
+    def __init__(self, workers: Workers, fatal: Callable[[StoreError], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._fatal = fatal
+        self._waiting: deque[Entry] = deque()
+        self._awake = False
+        self._unanswered = 0
+        self._refusal = ""
+        self._broken = False
+        self.worker = workers("store-writer", self._idle)
+
+    def open(self, db: sqlite3.Connection, path: Path) -> None:
+        self._db, self._cursor = db, db.cursor()
+        self._checkpoints = Checkpoints(db, path)
+
+    def put(self, step: Step[object]) -> asyncio.Future[object]:
+        """The future of the step's result, which is set after its commit."""
+        if self._refusal:
+            raise StoreError(self._refusal)
+        future = self._loop.create_future()
+        self._waiting.append((step, future))
+        self._unanswered += 1
+        if not self._awake:
+            self._awake = True
+            self.worker.submit(self._drain)
+        return future
+
+    def backlog(self) -> int:
+        """Steps that have no answer yet."""
+        return self._unanswered
+
+    def refuse(self, reason: str) -> None:
+        """From now on every new step fails for ``reason``."""
+        self._refusal = self._refusal or reason
+
+    def close(self) -> None:
+        """Take what still waits, move the log into the database, and close it."""
+        self._drain()
+        self._checkpoint(partial(self._checkpoints.run, "TRUNCATE"))
+        self._db.close()
+
+    def _drain(self) -> None:
+        while group := self._next_group():
+            try:
+                self._take(group)
+            except BaseException:  # a bug: whoever waits must not wait for ever
+                self._break(StoreError(_BROKEN))
+                raise
+
+    def _next_group(self) -> list[Entry]:
+        waiting = self._waiting
+        if not waiting:
+            self._awake = False
+            if not waiting:  # looked at again, since a step may have come just before the flag fell
+                return []
+            self._awake = True
+        return [waiting.popleft() for _ in range(min(len(waiting), GROUP_STEPS))]
+
+    def _take(self, group: list[Entry]) -> None:
+        outcomes: list[Outcome] = [StoreError(_BROKEN) for _ in group]
+        try:
+            if not self._broken:
+                outcomes = commit_group(self._cursor, [step for step, _ in group])
+        finally:
+            post(self._loop, partial(self._answer, group, outcomes))
+        if isinstance(outcomes[0], SyncError):  # a failed sync is the outcome of a whole group
+            self._break(outcomes[0])
+        self._checkpoint(self._checkpoints.after_commit)
+
+    def _idle(self) -> None:
+        self._checkpoint(self._checkpoints.when_idle)
+
+    def _checkpoint(self, run: Callable[[], object]) -> None:
+        """One that fails for lack of space or rights is tried again later; the log keeps everything."""
+        if self._broken:
+            return
+        try:
+            run()
+        except (sqlite3.Error, OSError) as error:
+            if isinstance(error, sqlite3.Error) and isinstance(explained := explain(error), SyncError):
+                self._break(explained)
+
+    def _break(self, error: StoreError) -> None:
+        self._broken = True
+        post(self._loop, partial(self._fatal, error))
+
+    def _answer(self, group: Sequence[Entry], outcomes: Sequence[Outcome]) -> None:
+        self._unanswered -= len(group)
+        for (_, future), outcome in zip(group, outcomes, strict=True):
+            if future.done():  # its caller was cancelled
+                continue
+            if isinstance(outcome, StoreError):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel, SecretStr
 
@@ -28,7 +28,7 @@ from bridge.tables import TableError, validate
 MAX_CREDENTIAL_FILES = 128  # of one channel
 
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
-_BLANK = re.compile(r"\s|[\x00-\x1f\x7f]")
+_SLIP = re.compile(r"^$|^\s|\s$|[\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +58,47 @@ class BrokenAccount:
     enabled: bool = True
 
 
+class Channels(Protocol):
+    """The registry's side that is used here: nothing is imported before it is loaded."""
+
+    def names(self) -> list[str]: ...
+
+    def load(self, name: str) -> ChannelSpec:
+        """Raises ConfigError when it cannot be used."""
+        ...
+
+
 def accounts(
-    config: Config, home: Home, specs: Mapping[str, ChannelSpec], environ: Mapping[str, str]
+    config: Config, home: Home, channels: Channels, environ: Mapping[str, str]
 ) -> list[AccountSetup | BrokenAccount]:
     """All accounts, sorted by id. Secrets that were read are registered, so that no log shows them."""
     found: list[AccountSetup | BrokenAccount] = []
-    for channel in sorted({*config.channels, *specs}):
+    known = channels.names()
+    for channel in {*config.channels, *known}:
         tables = config.channels.get(channel, {})
-        if channel not in specs:
-            found += _unknown(channel, tables, specs)
+        if channel not in known:
+            found += _unknown(channel, tables, known)
             continue
         try:
-            names = {*tables, *_with_credentials(home, channel)}
+            names = sorted({*tables, *_with_credentials(home, channel)})
         except ConfigError as error:
             found.append(_broken(channel, "discovery-error", str(error)))
             continue
-        found += [_account(home, specs[channel], name, tables.get(name, {}), environ) for name in names]
+        if names:
+            found += _of_channel(
+                channels, channel, {name: tables.get(name, {}) for name in names}, home, environ
+            )
     return sorted(found, key=lambda account: account.id)
+
+
+def _of_channel(
+    channels: Channels, channel: str, tables: Mapping[str, Any], home: Home, environ: Mapping[str, str]
+) -> list[AccountSetup | BrokenAccount]:
+    try:
+        spec = channels.load(channel)
+    except ConfigError as error:
+        return [_broken(channel, name, str(error)) for name in tables]
+    return [_account(home, spec, name, table, environ) for name, table in tables.items()]
 
 
 def _with_credentials(home: Home, channel: str) -> set[str]:
@@ -115,11 +139,11 @@ def _account(
 
 def _check_ids(settings: ChannelSettings, where: str) -> None:
     """Ids are compared as they stand, so what can only be a slip of the pen is refused."""
-    if settings.owner and _BLANK.search(settings.owner):
-        raise ConfigError(f"{where}.owner: an id has no blanks: give the platform's stable id, not a name")
     senders = settings.senders if isinstance(settings.senders, tuple) else ()
-    if any(not sender or _BLANK.search(sender) for sender in senders):
-        raise ConfigError(f"{where}.senders: an id has no blanks: give the platform's stable ids, not names")
+    named = {"owner": (settings.owner,) if settings.owner else (), "senders": senders}
+    for key, ids in named.items():
+        if any(_SLIP.search(one) for one in ids):
+            raise ConfigError(f"{where}.{key}: an id is not empty and no blank is around it: correct it")
 
 
 def _check_workspace(workspace: str, where: str) -> None:
@@ -192,11 +216,9 @@ def _secrets_of(value: object) -> Iterator[str]:
                 yield from _secrets_of(inner)
 
 
-def _unknown(
-    channel: str, tables: Mapping[str, Any], specs: Mapping[str, ChannelSpec]
-) -> list[AccountSetup | BrokenAccount]:
-    near = get_close_matches(channel, specs, n=1)
-    help_ = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(specs)) or 'none'}"
+def _unknown(channel: str, tables: Mapping[str, Any], known: list[str]) -> list[AccountSetup | BrokenAccount]:
+    near = get_close_matches(channel, known, n=1)
+    help_ = f"did you mean {near[0]}?" if near else f"installed are: {', '.join(known) or 'none'}"
     return [
         _broken(channel, name, f"channels.{_shown(channel)}: no such channel: {help_}") for name in tables
     ]

@@ -16,6 +16,14 @@ from bridge.paths import read_private
 
 M = TypeVar("M", bound=BaseModel)
 
+_WORDS = {
+    "Value error, ": "",
+    "Input should be": "must be",
+    "a valid integer": "a whole number",
+    "a valid ": "a ",
+    "an object": "a table",
+    "a object": "a table",
+}
 _PLACE = re.compile(r"\(at (line \d+, column \d+|end of document)\)")
 
 
@@ -95,8 +103,6 @@ def _reason(kind: str, message: str, keys: list[str], holder: type[BaseModel]) -
         return f"no such setting: did you mean {near[0]}?" if near else "no such setting: remove it"
     if kind == "missing":
         return "missing: set it"
-    return (
-        message.replace("Input should be", "must be")
-        .replace("valid object", "table")
-        .replace("an object", "a table")
-    )
+    for said, better in _WORDS.items():
+        message = message.replace(said, better)
+    return message

@@ -1,0 +1,109 @@
+"""``daemon.control``: what the command line and other clients ask of the daemon itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from bridge.clock import from_unix_ms
+from bridge.errors import BridgeError, ConfigError
+from bridge.health import Health, to_wire
+from bridge.ids import AccountId
+from bridge.logs import get_logger
+from bridge.protocol import commands, ours
+from bridge.sessions.contract import ControlError
+from bridge.store.contract import CountsOf, IdentityOf, Store
+from bridge.supervisor import Supervisor
+
+MEASURE_SECONDS = 2.0  # a slow store delays no status: what was measured last is shown instead
+MAX_FILES = 16
+
+log = get_logger(__name__)
+
+
+@runtime_checkable
+class Posts(Protocol):
+    """An account that takes unprompted messages."""
+
+    async def send(self, to: str, text: str, files: Sequence[Path]) -> None:
+        """Put a message into the outbox.
+
+        Raises:
+            BridgeError: it was not stored.
+        """
+        ...
+
+
+class Control:
+    """Answers commands. ``reload`` reads the settings again and makes the accounts as they say."""
+
+    def __init__(
+        self, supervisor: Supervisor, store: Store, reload: Callable[[], Awaitable[None]], version: str
+    ) -> None:
+        self._supervisor, self._store, self._reload = supervisor, store, reload
+        self._version = version
+
+    async def handle(self, command: ours.Command) -> ours.DaemonStatus:
+        """Do ``command`` and tell the state after it.
+
+        Raises:
+            ControlError: it was not done.
+        """
+        match command:
+            case commands.Status():
+                pass
+            case commands.Reload():
+                await self._reloaded()
+            case ours.Send():
+                await self._send(command)
+            case commands.Delegations() | commands.DelegationKill():
+                raise ControlError("delegation_error", "this agent delegates nothing")
+            case commands.RestartWhenIdle():
+                raise ControlError("restart_error", "restart it with the service manager that runs it")
+            case _:
+                raise ControlError("component_error", "edit the settings file, then reload")
+        return await self.status()
+
+    async def status(self) -> ours.DaemonStatus:
+        """The snapshot of now: states as they stand, figures measured where the store is quick enough."""
+        healths = self._supervisor.health()
+        try:
+            async with asyncio.timeout(MEASURE_SECONDS):
+                for health in healths:
+                    await self._measure(health)
+        except (TimeoutError, BridgeError) as error:
+            log.warning("status.not_measured", error=error)
+        components = tuple(to_wire(snapshot) for snapshot in self._supervisor.snapshots())
+        return ours.DaemonStatus(version=self._version, pid=os.getpid(), components=components)
+
+    async def _measure(self, health: Health) -> None:
+        account = health.snapshot.id
+        counts = await self._store.get(CountsOf(account))
+        oldest = from_unix_ms(counts.oldest_ms) if counts.oldest_ms else None
+        health.measured(counts.waiting + counts.open_parts, oldest, counts.dead)
+        identity = await self._store.get(IdentityOf(account))
+        if identity is not None:
+            health.known(bot_id=identity.bot_id)
+
+    async def _reloaded(self) -> None:
+        try:
+            await self._reload()
+        except ConfigError as error:
+            raise ControlError("component_error", str(error)) from error
+
+    async def _send(self, command: ours.Send) -> None:
+        account = self._supervisor.component(AccountId(command.account))
+        if not isinstance(account, Posts):
+            raise ControlError("component_error", "no such account is running: look at the status")
+        if not command.text.strip() and not command.files:
+            raise ControlError("component_error", "there is nothing to send: give a text or a file")
+        files = [Path(file) for file in command.files]
+        if len(files) > MAX_FILES or not all(file.is_absolute() for file in files):
+            raise ControlError("component_error", f"give up to {MAX_FILES} files by their absolute paths")
+        try:
+            await account.send(command.to, command.text, files)
+        except BridgeError as error:
+            raise ControlError("component_error", str(error)) from error

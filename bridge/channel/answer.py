@@ -22,7 +22,7 @@ class HttpAnswer:
 
     status: int
     headers: Mapping[str, str]
-    body: Any
+    body: Any = field(repr=False)
     raw: bytes = field(repr=False)
     method: str
     host: str

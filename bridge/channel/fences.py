@@ -23,7 +23,7 @@ class Fence:
 
 
 def find_fences(text: str) -> Iterator[Fence]:
-    """The blocks of ``text`` in order. An indented fence counts, as in lists; one without a line end does not."""
+    """The blocks of ``text`` in order. An indented fence counts, as in lists; one without end does not."""
     at = 0
     while opened := _next_opener(text, at):
         inner = text.find("\n", opened.end()) + 1

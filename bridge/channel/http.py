@@ -20,6 +20,7 @@ from bridge.channel.multipart import UploadFile, disposition, disposition_name, 
 from bridge.channel.transport import (
     MAX_ANSWER_BYTES,
     Body,
+    Origin,
     Request,
     Stream,
     TooLargeError,
@@ -48,7 +49,8 @@ class Options(TypedDict, total=False):
     """What any request may be given.
 
     ``headers`` go to the origin of the first address alone. ``timeout_seconds`` bounds all of the request,
-    ``max_bytes`` its answer; with ``cut`` a longer one is cut there rather than unusable. ``follow`` is how many redirects of a GET are followed, none by default.
+    ``max_bytes`` its answer; with ``cut`` a longer one is cut there rather than unusable. ``follow`` is how
+    many redirects of a GET are followed, none by default.
     """
 
     headers: Mapping[str, str] | None
@@ -63,7 +65,7 @@ class _Bound:
     """What one ``Http`` is bound to. ``base`` may have a path."""
 
     base: str = ""
-    origin: URL | None = None
+    origin: Origin | None = None
     trusted: bool = False
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_seconds: float = TIMEOUT_SECONDS
@@ -231,7 +233,7 @@ class Http:
 
     def _request(self, method: str, url: URL, body: Body, content_type: str, options: Options) -> Request:
         headers = CIMultiDict({"Content-Type": content_type} if content_type else {})
-        if self._bound.origin is not None and origin(url) == self._bound.origin:
+        if origin(url) == self._bound.origin:
             headers.update(self._bound.headers)
         headers.update(options.get("headers") or {})
         seconds = options.get("timeout_seconds", self._bound.timeout_seconds)
@@ -263,12 +265,12 @@ def _dump(value: object) -> bytes:
     return jsonlib.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
 
 
-def _base_origin(base: str) -> URL:
+def _base_origin(base: str) -> Origin:
     try:
         found = origin(URL(base))
     except ValueError:
         raise ConfigError("the base address is not a web address") from None
-    if found.scheme not in ("http", "https"):
+    if found[0] not in ("http", "https"):
         raise ConfigError("the base address must start with https:// or http://")
     return found
 

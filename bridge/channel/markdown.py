@@ -7,6 +7,7 @@ from bridge.channel.fences import find_fences
 
 _HELD = "\0"  # stands for a piece that nothing may change any more
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
+_MARKED = re.compile(r"[-#*+=_`~\\\[<:]")  # what any of the marks below has
 _RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|={3,}[ \t]*)\Z")
 _BULLET = re.compile(r"([ \t]*(?:>[ \t]?)*)[-*+][ \t]+(\[[ xX]\][ \t]+)?")
 _SEPARATOR = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
@@ -68,6 +69,8 @@ def _row(line: str) -> str:
 
 
 def _line(line: str) -> str:
+    if not _MARKED.search(line):
+        return line
     if _RULE.match(line):
         return "———"
     if heading := _HEADING.match(line):

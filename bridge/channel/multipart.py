@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field as option
-from email.message import Message
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote, unquote_to_bytes
@@ -15,6 +14,7 @@ from aiohttp import FormData
 
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f"\\\u2028\u2029\ud800-\udfff]')
 _EXTENDED = re.compile(r"filename\*\s*=\s*\"?([\w!#$&+^`{}~-]*)'[^']*'([^;\s\"]*)", re.IGNORECASE)
+_PLAIN = re.compile(r'(?:^|[;\s])filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;"]*))', re.IGNORECASE)
 _CHARSETS = frozenset({"utf-8", "utf8", "iso-8859-1", "latin-1", "gbk", "gb2312", "gb18030", "big5"})
 
 
@@ -65,10 +65,9 @@ def disposition_name(header: str) -> str:
         charset, value = extended.group(1).lower(), extended.group(2)
         if charset in _CHARSETS:
             return unquote_to_bytes(value).decode(charset, "replace")
-    message = Message()
-    message["Content-Disposition"] = _EXTENDED.sub("", header).replace("\r", " ").replace("\n", " ")
-    value = message.get_param("filename", "", "Content-Disposition")
-    name = value if isinstance(value, str) else ""
+    found = _PLAIN.search(_EXTENDED.sub("", header))
+    quoted, bare = (found.group(1) or "", found.group(2) or "") if found else ("", "")
+    name = re.sub(r'\\(["\\])', r"\1", quoted) or bare.strip()
     return _as_utf8(unquote_to_bytes(name).decode("utf-8", "replace") if _is_escaped(name) else name)
 
 

@@ -23,6 +23,7 @@ _ENDS = (  # good places to cut after, the best first
     re.compile(r"\s+|[，、：]"),  # words
 )
 _KEPT_LINE = 200  # a code block's first and last line stay with its fences up to so many code points
+_SHRINKS = 4  # rendering makes no text shorter than a quarter: what is longer is not rendered whole
 _TRIES = 32  # good places that are measured before a plain cut
 
 
@@ -80,7 +81,8 @@ class _Cutter:
             start = end
 
     def _next(self, start: int) -> int:
-        if self._fits(start, len(self._text)):
+        rest = len(self._text) - start
+        if rest <= _SHRINKS * self._limit.size and self._fits(start, len(self._text)):
             return len(self._text)
         reach = self._reach(start)
         content = re.compile(r"\S").search(self._text, start, reach)

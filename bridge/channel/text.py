@@ -56,4 +56,4 @@ def _cluster_start(text: str, at: int) -> int:
     """The last position up to ``at`` that tears no cluster, or ``at`` where a cluster is endless."""
     first = max(at - _CLUSTER_REACH, 0)
     torn = inside_clusters(text[first : at + 1])
-    return next((first + back for back in range(at - first, -1, -1) if not torn[back]), at)
+    return next((first + back for back in range(at - first, bool(first) - 1, -1) if not torn[back]), at)

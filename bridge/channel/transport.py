@@ -24,6 +24,7 @@ from bridge.clock import Clock
 from bridge.errors import ChannelError, UnreachableError
 
 T = TypeVar("T")
+Origin = tuple[str, str, int]  # scheme, host, port
 Body = Callable[[], bytes | aiohttp.FormData | None]
 
 MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
@@ -153,7 +154,7 @@ class Transport:
     session: aiohttp.ClientSession
     guard: Guard
     clock: Clock
-    trusted: URL | None
+    trusted: Origin | None
     connect_seconds: float
 
     @asynccontextmanager
@@ -237,7 +238,7 @@ class Transport:
 
     async def _ways(self, request: Request) -> list[_Way]:
         """The name itself for the trusted origin; else the judged addresses, so none is looked up again."""
-        if not request.strayed and self.trusted is not None and origin(request.url) == self.trusted:
+        if not request.strayed and origin(request.url) == self.trusted:
             return [_Way(request.url, request.headers)]
         try:
             async with asyncio.timeout(self.connect_seconds):
@@ -261,9 +262,15 @@ def mapped(method: str, host: str) -> Iterator[None]:
         raise lost(method, host, "the connection broke") from None
 
 
-def origin(url: URL) -> URL:
-    """Scheme, host and port, a WebSocket's being that of the web."""
-    return url.with_scheme(_WEB.get(url.scheme, url.scheme)).origin()
+def origin(url: URL) -> Origin:
+    """Where ``url`` leads, a WebSocket's being that of the web.
+
+    Raises:
+        ValueError: it leads nowhere.
+    """
+    if not url.raw_host or url.port is None:
+        raise ValueError("no web address")
+    return _WEB.get(url.scheme, url.scheme), url.raw_host, url.port
 
 
 def _moved(request: Request, response: aiohttp.ClientResponse) -> Request | None:

@@ -31,7 +31,7 @@ class Socket:
         if message.type is aiohttp.WSMsgType.TEXT or message.type is aiohttp.WSMsgType.BINARY:
             data: str | bytes = message.data
             return data
-        return Closed(self._socket.close_code or aiohttp.WSCloseCode.ABNORMAL_CLOSURE)
+        return Closed(int(self._socket.close_code or aiohttp.WSCloseCode.ABNORMAL_CLOSURE))
 
     async def send(self, message: str | bytes) -> None:
         """Send one message.

@@ -1,0 +1,57 @@
+"""Small servers on loopback that speak HTTP, rightly or wrongly."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+
+from bridge.channel.guard import Guard
+from bridge.channel.http import Http, http_session
+
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+
+@asynccontextmanager
+async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+    """A server whose every request ``handler`` answers; yields its address, ``http`` also with TLS."""
+    runner = web.ServerRunner(web.Server(handler), shutdown_timeout=0)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
+        await site.start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def raw(answer: bytes, stall: bool = False) -> AsyncIterator[str]:
+    """A server that writes ``answer`` whatever is asked, and then hangs up, or stalls until the end."""
+    over = asyncio.Event()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        if stall:
+            await over.wait()
+        writer.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        over.set()
+        server.close()
+        await server.wait_closed()
+
+
+@asynccontextmanager
+async def client(
+    base: str = "", allow: tuple[str, ...] = (), guard: Guard | None = None
+) -> AsyncIterator[Http]:
+    """A client, bound to ``base`` with a token when there is one."""
+    async with http_session() as session:
+        http = Http(session, guard or Guard(allow))
+        yield http.at(base, bearer="t0ken") if base else http

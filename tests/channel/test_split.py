@@ -1,0 +1,200 @@
+"""Cutting texts into messages."""
+
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from bridge.channel.fences import find_fences
+from bridge.channel.markdown import plain
+from bridge.channel.split import pieces, split_text
+from bridge.channel.units import Limit, Unit, measure
+
+FAMILY = "👨‍👩‍👧‍👦"
+FLAG = "🇨🇳"
+units = st.sampled_from(Unit)
+words = st.text(alphabet="ab .\n。😀é中`~-*[](&;", max_size=120)
+lines = st.lists(
+    st.sampled_from(
+        ["```", "```py", "````", "~~~", "  ```js x", "    ```", "code = 1", "", "text.", "x" * 70, "中" * 30]
+    ),
+    max_size=25,
+).map("\n".join)
+
+
+def escaped(text: str) -> str:
+    return "".join("\\" + char if char in "!.-`" else char for char in text)
+
+
+@given(words, st.integers(4, 60), units)
+def test_parts_joined_are_the_text_and_each_is_within_the_limit(text: str, size: int, unit: Unit) -> None:
+    prose = text.replace("```", "").replace("~~~", "")
+    parts = split_text(prose, Limit(size, unit))
+    assert "".join(parts) == prose
+    assert all(0 < measure(part, unit) <= size for part in parts)
+
+
+@given(lines, st.integers(4, 90), units)
+@example("```py\n" + "x" * 500, 40, Unit.BYTES)
+@example("```\n```", 4, Unit.BYTES)
+def test_pieces_cover_a_text_with_code_and_stay_within_the_limit(text: str, size: int, unit: Unit) -> None:
+    limit = Limit(size, unit)
+    cut = pieces(text, limit)
+    assert [piece.start for piece in cut] == [0, *(piece.end for piece in cut)][: len(cut)]
+    assert not text or cut[-1].end == len(text)
+    assert all(0 < measure(part, unit) <= size for part in split_text(text, limit))
+
+
+@given(lines, st.integers(80, 200))
+def test_a_rendered_part_is_within_the_limit(text: str, size: int) -> None:
+    for part in split_text(text, Limit(size), escaped):
+        assert measure(escaped(part), Unit.BYTES) <= size
+
+
+def test_the_rendered_length_counts() -> None:
+    parts = split_text("!" * 4096, Limit(4096, Unit.UTF16), escaped)
+    assert [len(part) for part in parts] == [2048, 2048]
+
+
+def test_a_character_that_renders_over_the_limit_is_an_error() -> None:
+    with pytest.raises(ValueError, match="one character"):
+        split_text("a", Limit(4), lambda text: text * 5)
+
+
+def test_a_good_end_that_renders_too_long_is_passed_over() -> None:
+    text = "one two. " * 200
+
+    def render(part: str) -> str:
+        return part + "!" * 500 if part.endswith(". ") else part
+
+    parts = split_text(text, Limit(400), render)
+    assert "".join(parts) == text
+    assert all(len(render(part)) <= 400 for part in parts[:-1])
+    assert all(not part.endswith(". ") for part in parts[:-1])
+
+
+def test_a_limit_that_cannot_hold_a_character_is_an_error() -> None:
+    with pytest.raises(ValueError, match="cannot hold"):
+        split_text("a", Limit(3))
+
+
+def test_an_empty_text_has_no_parts() -> None:
+    assert split_text("", Limit(10)) == []
+
+
+@pytest.mark.parametrize(
+    "whole", ["😀", FAMILY, FLAG, "e\u0301", "👍🏽", "한", "\u1112\u1161\u11ab", "\r\n", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"]
+)
+@pytest.mark.parametrize("unit", Unit)
+def test_no_cut_tears_what_is_seen_as_one_character(whole: str, unit: Unit) -> None:
+    size = measure(whole, unit) + 7
+    for shift in range(12):
+        text = "a" * shift + whole * 9
+        parts = split_text(text, Limit(size, unit))
+        assert "".join(parts) == text
+        assert all(not part.replace(whole, "").strip("a") for part in parts)
+
+
+def test_a_cluster_over_the_limit_is_cut_between_code_points() -> None:
+    text = "e" + "\u0301" * 50
+    parts = split_text(text, Limit(10))
+    assert "".join(parts) == text
+    assert max(measure(part, Unit.BYTES) for part in parts) <= 10
+
+
+def test_the_cut_of_case_42_is_before_the_surrogate_pair() -> None:
+    assert split_text("a" * 4095 + "😀tail", Limit(4096, Unit.UTF16)) == ["a" * 4095, "😀tail"]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("one two three.\n\nfour five six seven", "one two three.\n\n"),
+        ("one two three.\nfour. five six seven", "one two three.\n"),
+        ("one two three. four five six seven", "one two three. "),
+        ("今天天气很好。我们去公园散步吧", "今天天气很好。"),
+        ("onetwothree fourfive six seven eight", "onetwothree fourfive "),
+    ],
+)
+def test_a_cut_is_at_the_best_end_in_reach(text: str, first: str) -> None:
+    assert split_text(text, Limit(24))[0] == first
+
+
+@pytest.mark.parametrize(
+    "whole", ["[a link](https://e.example/x)", "https://e.example/abc?d=1", "&nbsp;", "`a b`"]
+)
+def test_what_belongs_together_is_not_cut_where_it_fits(whole: str) -> None:
+    for shift in range(40):
+        parts = split_text("y" * shift + whole + " tail " * 9, Limit(40))
+        assert any(whole in part for part in parts)
+
+
+def test_an_address_over_the_limit_is_cut() -> None:
+    url = "https://e.example/" + "a" * 100
+    assert "".join(split_text(url, Limit(40))) == url
+
+
+@pytest.mark.parametrize(
+    "text", ["word " * 8 + "\n\n", "\n\n" + "word " * 30, "a" * 40 + "\n", "a b" + " " * 36 + "c"]
+)
+def test_no_part_is_blank(text: str) -> None:
+    parts = split_text(text, Limit(40))
+    assert "".join(parts) == text
+    assert all(part.strip() for part in parts)
+
+
+def test_a_run_of_blanks_longer_than_a_part_is_kept() -> None:
+    text = "a" + " " * 100 + "b"
+    assert "".join(split_text(text, Limit(10))) == text
+
+
+def test_code_is_closed_and_opened_again_with_its_language() -> None:
+    parts = split_text("```py\n" + "x = 1\n" * 9 + "```\nend", Limit(40))
+    assert parts[0] == "```py\n" + "x = 1\n" * 5 + "```"
+    assert parts[1] == "```py\n" + "x = 1\n" * 4 + "```\nend"
+
+
+@pytest.mark.parametrize("fence", ["````", "~~~", "  ```", "~~~~~"])
+def test_any_fence_is_closed_with_its_own_kind(fence: str) -> None:
+    parts = split_text(f"{fence}sh\n" + "echo ``` 1\n" * 20 + f"{fence}\n", Limit(60))
+    assert all(part.startswith(f"{fence}sh\n") for part in parts)
+    assert all(part.rstrip("\n").endswith(f"\n{fence}") for part in parts)
+
+
+def test_one_long_line_of_code_goes_on_in_blocks() -> None:
+    parts = split_text("```js\n" + "x" * 500 + "\n```", Limit(100))
+    assert all(part.startswith("```js\nx") and part.endswith("x\n```") for part in parts)
+    assert sum(part.count("x") for part in parts) == 500
+
+
+def test_no_cut_leaves_an_empty_block() -> None:
+    for shift in range(60):
+        for part in split_text("p" * shift + "\n```py\na\nbb\nccc\ndddd\n```\n" + "q " * 20, Limit(48)):
+            for fence in find_fences(part):
+                assert part[fence.inner : fence.outer].strip()
+
+
+def test_a_fence_that_takes_half_of_a_part_is_text() -> None:
+    text = "```" + "language " * 5 + "\n" + "x" * 100
+    assert "".join(split_text(text, Limit(60))) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 65536,
+        "a b " * 16384,
+        "```\n" * 16384,
+        "[" * 65536,
+        "中" * 21845,
+        "`" * 65536,
+        "http://" * 9000,
+        "\n" * 65536,
+    ],
+)
+def test_64_kib_are_cut_in_no_time(text: str) -> None:
+    started = time.process_time()
+    split_text(text, Limit(4000))
+    split_text(text, Limit(2000), plain)
+    assert time.process_time() - started < 5

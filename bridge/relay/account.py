@@ -79,6 +79,7 @@ class Health(Protocol):
 
     def contact(self) -> None: ...
     def lost(self, reason: str) -> None: ...
+    def known(self, *, bot_id: str) -> None: ...
 
 
 @dataclass(slots=True)
@@ -134,7 +135,7 @@ class Account:
                 self._start(run, tasks, health, checkpoint)
                 await self._until_ended()
         finally:
-            for conversation in run.conversations.values() if run else ():
+            for conversation in run.conversations.values() if run is not None else ():
                 await conversation.close(forget=False)
 
     async def _until_ended(self) -> None:

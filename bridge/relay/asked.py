@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from bridge.channel import Answer, AnsweredByAsking, OutboundPart, Request, ServesFiles, WaitingPart
+from bridge.channel import Answer, AnsweredByAsking, Request, ServesFiles, WaitingPart
 from bridge.channel.contract import FileAnswer
 from bridge.clock import unix_ms
 from bridge.media.outbox import inside_outbox
@@ -85,12 +85,8 @@ async def remove_copies(bodies: Iterable[str], folder: Path) -> None:
 
 
 def _waiting(part: OutboxPart) -> WaitingPart:
-    if part.kind is PartKind.FILE:
-        return WaitingPart(part.part_id, outbox.to_outbound(part, part.body))
-    return WaitingPart(
-        part.part_id,
-        OutboundPart(part.to, part.reply_to, part.client_id, part.body, part.reply_id, part.part, part.parts),
-    )
+    shown = outbox.to_file if part.kind is PartKind.FILE else outbox.to_text
+    return WaitingPart(part.part_id, shown(part, part.body))
 
 
 def _held(part: OutboxPart) -> str:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Literal
 
 from bridge.channel import Channel, ChannelError, ChannelSpec, Inbound, ShowsTyping
 from bridge.clock import Clock, from_unix_ms, unix_ms
 from bridge.config import LimitsTable
 from bridge.errors import SessionError
-from bridge.ids import AccountId, ConversationKey, MessageId, SessionId
+from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId
 from bridge.logs import Logger
 from bridge.protocol import ours
 from bridge.relay import outbox, received, turn
@@ -47,7 +48,7 @@ class Work:
     spec: ChannelSpec
     policy: Policy
     authority: Authority  # as for the owner with tools; others get it without
-    language: str
+    language: Literal["auto", "en", "zh"]
     limits: LimitsTable
     caps: Caps
     media: Callable[[ConversationKey], received.Terms]
@@ -57,7 +58,7 @@ class Work:
     clock: Clock
     slots: Slots
     deliver: Callable[[list[OutboxPart]], None]
-    release: Callable[[list[str]], None]
+    release: Callable[[Iterable[str]], None]
     offset: Callable[[], timedelta]
     log: Logger
 
@@ -132,7 +133,7 @@ class Conversation:
             return
         message = self._queue[0]
         error = await settled(self._answer(message), name="answer")
-        if error is not None:
+        if isinstance(error, Exception):
             self._work.log.error("turn.bug", error=type(error).__name__, message=message.message_id)
             await self._end(message, Text.FAILURE)
         self._take_off(1)
@@ -310,7 +311,7 @@ class Conversation:
 
 
 def stored_parts(
-    account: AccountId, message_id: MessageId, reply: Reply, ids: tuple[int, ...], now_ms: int
+    account: AccountId, message_id: MessageId, reply: Reply, ids: tuple[PartId, ...], now_ms: int
 ) -> list[OutboxPart]:
     """A reply's parts as the step that stored them under ``ids`` left them."""
     return [

@@ -20,7 +20,6 @@ from bridge.channel import (
     ChannelSpec,
     CredentialsError,
     Delivered,
-    OutboundPart,
     OutcomeUnknownError,
     Refused,
     Sends,
@@ -33,6 +32,7 @@ from bridge.channel.contract import SendOutcome
 from bridge.clock import Clock, unix_ms
 from bridge.logs import Logger
 from bridge.relay import outbox
+from bridge.relay.settle import settled
 from bridge.relay.texts import language_of
 from bridge.retry import Backoff
 from bridge.store.contract import (
@@ -161,7 +161,7 @@ class Delivery:
                 return None
             part = replace(part, state=PartState.SENDING, first_sent_ms=part.first_sent_ms or now_ms)
             try:
-                outcome = await self._send(part, channel)
+                outcome = await self._try(part, channel)
             except CredentialsError:
                 await self._store.do(Later(part.part_id, 0, accepted_possible=maybe_before))
                 raise
@@ -173,17 +173,21 @@ class Delivery:
         await self._conclude(lane, part, outcome)
         return None
 
+    async def _try(self, part: OutboxPart, channel: Sends) -> SendOutcome:
+        """Send; an adapter's bug leaves the outcome unknown, like a connection that broke."""
+        outcome = await settled(self._send(part, channel), name="send")
+        if not isinstance(outcome, Exception):
+            return outcome
+        self._log.error("delivery.bug", part=part.part_id, error=outcome)
+        raise OutcomeUnknownError("the adapter failed: this is a bug")
+
     async def _send(self, part: OutboxPart, channel: Sends) -> SendOutcome:
         body = part.body
         if part.marked:
             body = outbox.marked(body, part.kind, language_of(body, "auto"))
         if part.kind is PartKind.TEXT:
-            return await channel.send(
-                OutboundPart(
-                    part.to, part.reply_to, part.client_id, body, part.reply_id, part.part, part.parts
-                )
-            )
-        file = outbox.to_outbound(part, body)
+            return await channel.send(outbox.to_text(part, body))
+        file = outbox.to_file(part, body)
         if not isinstance(channel, SendsFiles):
             return Refused("this channel takes no files")
         if not await asyncio.to_thread(Path.is_file, file.path):
@@ -225,9 +229,9 @@ class Delivery:
             case _:
                 assert_never(outcome)
 
-    def _settled(self, lane: deque[OutboxPart], settled: Settled) -> None:
+    def _settled(self, lane: deque[OutboxPart], done: Settled) -> None:
         lane.popleft()
-        self._release(settled.released)
+        self._release(done.released)
 
     async def _end_reply(
         self, lane: deque[OutboxPart], part: OutboxPart, state: PartState, reason: str, *, hold: bool = True
@@ -235,10 +239,10 @@ class Delivery:
         rest = _rest_of_reply(lane, part)
         text = outbox.held_text(rest, language_of(part.body, "auto")) if hold and not part.transient else ""
         step = Hold(part.part_id, state, text, unix_ms(self._clock.now()), reason)
-        settled = await self._store.do(step)
+        done = await self._store.do(step)
         for _ in rest:
             lane.popleft()
-        self._release(settled.released)
+        self._release(done.released)
 
 
 def _rest_of_reply(lane: Sequence[OutboxPart], part: OutboxPart) -> list[OutboxPart]:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from bridge.channel import ChannelSpec, FileKind, Limit, OutboundFile, Unit
+from bridge.channel import ChannelSpec, FileKind, Limit, OutboundFile, OutboundPart, Unit
 from bridge.channel.text import clean, split_text, truncate
+from bridge.clock import from_unix_ms
 from bridge.ids import ConversationKey
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import HeldText, NewPart, OutboxPart, PartKind, Reply
@@ -101,7 +102,21 @@ def encode_file(file: ReplyFile) -> str:
     return json.dumps(asdict(file), ensure_ascii=False)
 
 
-def to_outbound(part: OutboxPart, body: str) -> OutboundFile:
+def to_text(part: OutboxPart, body: str) -> OutboundPart:
+    """A stored text part as an adapter takes it."""
+    return OutboundPart(
+        to=part.to,
+        reply_to=part.reply_to,
+        client_id=part.client_id,
+        text=body,
+        reply_id=part.reply_id,
+        part=part.part,
+        parts=part.parts,
+        created_at=from_unix_ms(part.created_ms),
+    )
+
+
+def to_file(part: OutboxPart, body: str) -> OutboundFile:
     """A stored file part as an adapter takes it."""
     file = json.loads(body)
     return OutboundFile(
@@ -116,6 +131,7 @@ def to_outbound(part: OutboxPart, body: str) -> OutboundFile:
         reply_id=part.reply_id,
         part=part.part,
         parts=part.parts,
+        created_at=from_unix_ms(part.created_ms),
     )
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 from bridge.errors import BridgeError
 
+R = TypeVar("R")
 
-async def settled(work: Coroutine[Any, Any, None], name: str) -> Exception | None:
-    """The error that ended ``work``, if it is none of ours; ours are raised. Cancelling cancels ``work``.
+
+async def settled(work: Coroutine[Any, Any, R], name: str) -> R | Exception:
+    """What ``work`` returns, or the unexpected error that ended it; errors of ours are raised.
 
     An unexpected error in one message, an adapter's bug for example, must not end what runs beside it.
+    Cancelling cancels ``work`` and waits for it.
     """
     task = asyncio.create_task(work, name=name)  # noqa: TID251 - awaited below
     try:
@@ -21,8 +24,6 @@ async def settled(work: Coroutine[Any, Any, None], name: str) -> Exception | Non
         task.cancel()
         await asyncio.wait([task])
     error = task.exception()
-    if error is None:
-        return None
     if isinstance(error, Exception) and not isinstance(error, BridgeError):
         return error
-    raise error
+    return task.result()

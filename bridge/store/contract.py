@@ -286,7 +286,8 @@ class Hold(Step[Settled]):
     """End a whole reply at this part: the part becomes ``state``, later open ones SKIPPED, its message done.
 
     ``held_text`` (not empty, not transient) is kept for the conversation's next reply. Texts that the reply
-x, when no part of it was SENT. Beyond the newest 4 and 32 KiB of a
+    carried are held again, ahead of it, when no part of it was SENT; the reply's ``own_text`` is then held in
+    place of ``held_text``. Beyond the newest 4 and 32 KiB of a
     conversation, 128 of an account and 7 days, held texts are dropped.
     """
 

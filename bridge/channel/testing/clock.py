@@ -2,6 +2,7 @@
 
 import asyncio
 import heapq
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -56,7 +57,20 @@ class FakeClock:
         self._monotonic = monotonic
 
 
-async def settle(rounds: int = 20) -> None:
+async def settle(rounds: int = 100) -> None:
     """Let everything that is ready run. Work in threads needs its own waiting."""
     for _ in range(rounds):
         await asyncio.sleep(0)
+
+
+async def until(condition: Callable[[], bool], rounds: int = 200_000) -> None:
+    """Let everything run, work in threads too, until ``condition`` holds.
+
+    Raises:
+        AssertionError: it does not within ``rounds`` turns of the loop.
+    """
+    for _ in range(rounds):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("what was waited for did not happen")

@@ -1,0 +1,403 @@
+"""Delivery against the real store, without threads, and a channel that does what a test says."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from bridge.channel import (
+    ChannelCredentials,
+    ChannelSettings,
+    ChannelSpec,
+    CredentialsError,
+    Delivered,
+    Limit,
+    OutboundFile,
+    OutboundPart,
+    OutcomeUnknownError,
+    Refused,
+    SendOutcome,
+    UnknownOutcome,
+    UnreachableError,
+    Withdrawn,
+)
+from bridge.channel.testing.clock import FakeClock, settle, until
+from bridge.clock import unix_ms
+from bridge.ids import AccountId, ConversationKey
+from bridge.logs import get_logger
+from bridge.relay import outbox
+from bridge.relay.delivery import Delivery, Terms
+from bridge.relay.outbox import Address, Caps, Content, ReplyFile
+from bridge.relay.texts import Language, Text, say
+from bridge.store.contract import (
+    Collect,
+    CountsOf,
+    HeldTexts,
+    OpenParts,
+    Post,
+    Sending,
+    Store,
+)
+from bridge.store.sqlite import open_store
+from bridge.store.workers import InlineWorker
+
+ACCOUNT = AccountId("test:a")
+SPEC = ChannelSpec(
+    name="test", title=lambda _: "Test", settings=ChannelSettings, credentials=ChannelCredentials,
+    create=lambda settings, credentials, http, place: object(), identity=lambda settings, credentials: (),
+    text_limit=Limit(100), idempotent_seconds=3600, render=str,
+)  # fmt: skip
+DELIVERED = Delivered("p1")
+
+
+class FakeChannel:
+    """Takes what it is sent; ``script`` holds what happens to the next ones, by recipient."""
+
+    def __init__(self) -> None:
+        self.sent: list[OutboundPart | OutboundFile] = []
+        self.script: dict[str, list[SendOutcome | Exception]] = {}
+        self.stalled: set[str] = set()
+
+    async def send(self, part: OutboundPart) -> SendOutcome:
+        return await self._take(part)
+
+    async def send_file(self, part: OutboundFile) -> SendOutcome:
+        return await self._take(part)
+
+    async def _take(self, part: OutboundPart | OutboundFile) -> SendOutcome:
+        self.sent.append(part)
+        if part.to in self.stalled:
+            await asyncio.get_running_loop().create_future()
+        script = self.script.get(part.to) or [DELIVERED]
+        outcome = script.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def texts(self, to: str = "") -> list[str]:
+        return [one.text for one in self.sent if isinstance(one, OutboundPart) and to in ("", one.to)]
+
+
+class TextsOnly:
+    async def send(self, part: OutboundPart) -> SendOutcome:
+        return DELIVERED
+
+
+@dataclass
+class FakeContact:
+    told: list[str] = field(default_factory=list)
+
+    def contact(self) -> None:
+        self.told.append("contact")
+
+    def lost(self, reason: str) -> None:
+        self.told.append(reason)
+
+
+@dataclass
+class Desk:
+    """An account's delivery, running."""
+
+    store: Store
+    clock: FakeClock
+    channel: FakeChannel
+    contact: FakeContact
+    delivery: Delivery
+    released: list[str]
+
+    async def post(
+        self,
+        to: str,
+        text: str,
+        files: Iterable[ReplyFile] = (),
+        *,
+        conversation: str = "c",
+        transient: bool = False,
+    ) -> None:
+        address = Address(ConversationKey(conversation), to, "", Language.EN)
+        if transient:
+            reply = outbox.notice(text, address, transient=True)
+        else:
+            reply = outbox.compose(Content(text, tuple(files)), address, SPEC, Caps(65_536, 16_384))
+        await self.store.do(Post(ACCOUNT, reply, unix_ms(self.clock.now())))
+        known = {part.part_id for part in self.seen}
+        new = [part for part in await self.store.get(OpenParts(ACCOUNT)) if part.part_id not in known]
+        self.seen += new
+        self.delivery.add(new)
+        await settle()
+
+    def __post_init__(self) -> None:
+        self.seen: list = []  # type: ignore[type-arg]
+
+
+@asynccontextmanager
+async def desk(
+    tmp_path: Path, *, channel: object = None, spec: ChannelSpec = SPEC, clock: FakeClock | None = None,
+    unknown: UnknownOutcome = UnknownOutcome.RESEND, at_once: int = 64,
+) -> AsyncIterator[Desk]:  # fmt: skip
+    clock = clock or FakeClock()
+    async with open_store(tmp_path / "state" / "test.db", workers=InlineWorker) as store:
+        own = FakeChannel() if channel is None else channel
+        released: list[str] = []
+        terms = Terms(spec, unknown, 86_400, at_once)
+        delivery = Delivery(terms, store, clock, Random(7), get_logger("test"), released.extend)
+        contact = FakeContact()
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(delivery.run(own, contact))  # type: ignore[arg-type]
+            yield Desk(store, clock, own, contact, delivery, released)  # type: ignore[arg-type]
+            running.cancel()
+
+
+async def counts(here: Desk) -> tuple[int, int, int]:
+    """Open parts, dead letters, held texts."""
+    counted = await here.store.get(CountsOf(ACCOUNT))
+    return counted.open_parts, counted.dead, counted.held
+
+
+async def test_parts_of_a_recipient_go_out_in_order_and_are_settled(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.post("a", "one " * 60)
+        await here.post("a", "two")
+        assert len(here.channel.texts()) == 4
+        assert here.channel.texts()[-1] == "two"
+        assert here.channel.sent[0].created_at == here.clock.now()
+        assert await counts(here) == (0, 0, 0)
+        assert set(here.contact.told) == {"contact"}
+
+
+async def test_a_stuck_recipient_delays_no_other(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.stalled.add("a")
+        await here.post("a", "first")
+        await here.post("a", "second")
+        await here.post("b", "other")
+        assert here.channel.texts() == ["first", "other"]
+        assert (await counts(here))[0] == 2
+
+
+async def test_case_59_a_throttled_message_is_not_overtaken_in_its_chat(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [UnreachableError("throttled", retry_after_seconds=20)]
+        await here.post("a", "m1")
+        await here.post("a", "m2")
+        await here.post("b", "m3")
+        assert here.channel.texts() == ["m1", "m3"]
+        await here.clock.advance(19.9)
+        assert here.channel.texts() == ["m1", "m3"]
+        await here.clock.advance(2)
+        assert here.channel.texts("a") == ["m1", "m1", "m2"]
+
+
+async def test_case_46_the_wait_that_was_asked_for_is_never_undercut(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [UnreachableError("throttled", retry_after_seconds=37) for _ in range(2)]
+        await here.post("a", "answer")
+        for tries in (1, 2):
+            assert len(here.channel.sent) == tries
+            (wait,) = here.clock.waits()
+            assert wait >= 37
+            await here.clock.advance(wait)
+        assert await counts(here) == (0, 0, 0)
+        assert len({part.client_id for part in here.channel.sent}) == 1
+
+
+async def test_case_45_progress_is_kept_per_part(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        throttled = UnreachableError("throttled", retry_after_seconds=30)
+        here.channel.script["a"] = [DELIVERED, DELIVERED, throttled]
+        await here.post("a", "\n\n".join(f"part {n} " + "x" * 80 for n in range(5)))
+        assert len(here.channel.sent) == 3
+        await here.clock.advance(32)
+        shown = {part.client_id: part.text for part in here.channel.sent if isinstance(part, OutboundPart)}
+        assert len(here.channel.sent) == 6
+        assert [text[:6] for text in shown.values()] == [f"part {n}" for n in range(5)]
+
+
+async def test_case_32_an_unknown_outcome_is_repeated_only_under_the_same_id(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [OutcomeUnknownError("timed out") for _ in range(3)]
+        await here.post("a", "hello")
+        await here.clock.advance(300)
+        assert len(here.channel.sent) == 4
+        assert len({part.client_id for part in here.channel.sent}) == 1
+        assert here.channel.texts() == ["hello"] * 4
+
+
+async def test_past_the_idempotent_time_the_repeat_is_marked_and_has_a_new_id(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [OutcomeUnknownError("timed out"), UnreachableError("down", 4000)]
+        await here.post("a", "hello")
+        await here.clock.advance(4100)
+        first, second, third = here.channel.sent
+        assert first.client_id == second.client_id != third.client_id
+        assert here.channel.texts()[-1] == f"{say(Text.REPEAT, Language.EN)}\nhello"
+        assert await counts(here) == (0, 0, 0)
+
+
+async def test_without_idempotency_one_marked_repeat_and_then_a_dead_letter(tmp_path: Path) -> None:
+    async with desk(tmp_path, spec=replace(SPEC, idempotent_seconds=0)) as here:
+        here.channel.script["a"] = [OutcomeUnknownError("timed out"), OutcomeUnknownError("timed out")]
+        await here.post("a", "hello")
+        await here.post("a", "next")
+        await here.clock.advance(300)
+        assert here.channel.texts() == ["hello", f"{say(Text.REPEAT, Language.EN)}\nhello", "next"]
+        assert await counts(here) == (0, 1, 0)
+
+
+async def test_an_account_may_hold_what_may_have_arrived(tmp_path: Path) -> None:
+    spec = replace(SPEC, idempotent_seconds=0)
+    async with desk(tmp_path, spec=spec, unknown=UnknownOutcome.HOLD) as here:
+        here.channel.script["a"] = [OutcomeUnknownError("timed out")]
+        await here.post("a", "hello")
+        await here.clock.advance(300)
+        assert here.channel.texts() == ["hello"]
+        assert [held.text for held in await here.store.get(HeldTexts(ACCOUNT, ConversationKey("c")))] == [
+            "hello"
+        ]
+
+
+async def test_after_a_crash_in_sending_the_same_id_is_used_again(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with desk(tmp_path, clock=clock) as here:
+        here.channel.stalled.add("a")
+        await here.post("a", "hello")
+        (first,) = here.channel.sent
+    async with desk(tmp_path, clock=clock) as again:
+        again.delivery.add(await again.store.get(OpenParts(ACCOUNT)))
+        await settle()
+        assert [part.client_id for part in again.channel.sent] == [first.client_id]
+        assert again.channel.texts() == ["hello"]
+
+
+async def test_after_a_crash_in_sending_without_idempotency_the_repeat_is_marked(tmp_path: Path) -> None:
+    clock, spec = FakeClock(), replace(SPEC, idempotent_seconds=0)
+    async with desk(tmp_path, clock=clock, spec=spec) as here:
+        here.channel.stalled.add("a")
+        await here.post("a", "hello")
+    async with desk(tmp_path, clock=clock, spec=spec) as again:
+        again.delivery.add(await again.store.get(OpenParts(ACCOUNT)))
+        await settle()
+        assert again.channel.texts() == [f"{say(Text.REPEAT, Language.EN)}\nhello"]
+
+
+async def test_a_refused_text_ends_its_reply_and_is_held(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [DELIVERED, Refused("too rude", "230022")]
+        file = ReplyFile("/nowhere/x", "x.txt", "text/plain", 3)
+        await here.post("a", "\n\n".join(f"{n}" + "x" * 90 for n in range(3)), [file])
+        await here.post("a", "next")
+        assert [text[0] for text in here.channel.texts()] == ["0", "1", "n"]
+        (held,) = await here.store.get(HeldTexts(ACCOUNT, ConversationKey("c")))
+        assert [line[0] for line in held.text.split()] == ["1", "2"]
+        assert len(here.released) == 1
+
+
+async def test_a_refused_notice_is_not_held(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [Refused("no")]
+        await here.post("a", "busy", transient=True)
+        assert await counts(here) == (0, 0, 0)
+
+
+async def test_a_refused_file_is_skipped_alone(tmp_path: Path) -> None:
+    (copy := tmp_path / "x").write_text("abc")
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [DELIVERED, Refused("bad file"), DELIVERED]
+        file = ReplyFile(str(copy), "x.txt", "text/plain", 3)
+        await here.post("a", "see", [file, file])
+        await until(lambda: len(here.released) == 2)
+        assert [type(part).__name__ for part in here.channel.sent] == [
+            "OutboundPart",
+            "OutboundFile",
+            "OutboundFile",
+        ]
+        assert (await counts(here))[:2] == (0, 1)
+        assert len(here.released) == 2
+
+
+async def test_a_file_that_left_the_outbox_is_skipped_without_a_try(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.post("a", "see", [ReplyFile("/nowhere/x", "x.txt", "text/plain", 3)])
+        await until(lambda: bool(here.released))
+        assert len(here.channel.sent) == 1
+        assert (await counts(here))[:2] == (0, 1)
+
+
+async def test_a_channel_without_files_refuses_them(tmp_path: Path) -> None:
+    (copy := tmp_path / "x").write_text("abc")
+    async with desk(tmp_path, channel=TextsOnly()) as here:
+        await here.post("a", "see", [ReplyFile(str(copy), "x.txt", "text/plain", 3)])
+        assert (await counts(here))[:2] == (0, 1)
+
+
+async def test_case_13_an_answer_to_a_recalled_message_is_dropped_for_good(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [Withdrawn("230011")]
+        await here.post("a", "late answer")
+        await here.post("a", "next")
+        assert here.channel.texts() == ["late answer", "next"]
+        assert await counts(here) == (0, 0, 0)
+
+
+async def test_what_cannot_be_delivered_in_a_day_is_held(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [UnreachableError("down", 3600) for _ in range(30)]
+        await here.post("a", "hello")
+        await here.clock.advance(2 * 86_400)
+        assert len(here.channel.sent) <= 25
+        assert await counts(here) == (0, 1, 1)
+
+
+async def test_refused_credentials_end_the_run_and_lose_nothing(tmp_path: Path) -> None:
+    clock = FakeClock()
+    with pytest.raises(ExceptionGroup) as caught:
+        async with desk(tmp_path, clock=clock) as here:
+            here.channel.script["a"] = [CredentialsError("token revoked")]
+            await here.post("a", "hello")
+            await settle()
+    assert caught.group_contains(CredentialsError)
+    async with desk(tmp_path, clock=clock) as again:
+        again.delivery.add(await again.store.get(OpenParts(ACCOUNT)))
+        await settle()
+        assert again.channel.texts() == ["hello"]
+
+
+async def test_an_adapter_s_bug_is_an_unknown_outcome_and_stops_nobody(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [KeyError("text")]
+        await here.post("a", "hello")
+        await here.post("b", "other")
+        assert here.channel.texts() == ["hello", "other"]
+        await here.clock.advance(5)
+        assert here.channel.texts("a") == ["hello", "hello"]
+
+
+async def test_trouble_and_its_end_are_told(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [UnreachableError("down")]
+        await here.post("a", "hello")
+        assert here.contact.told == ["sending fails; it is tried again"]
+        await here.clock.advance(5)
+        assert here.contact.told[-1] == "contact"
+
+
+async def test_only_so_many_sends_are_under_way_at_once(tmp_path: Path) -> None:
+    async with desk(tmp_path, at_once=2) as here:
+        here.channel.stalled = {"a", "b", "c"}
+        for to in ("a", "b", "c"):
+            await here.post(to, to)
+        assert here.channel.texts() == ["a", "b"]
+
+
+async def test_a_part_that_became_final_elsewhere_is_not_sent(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [UnreachableError("down")]
+        await here.post("a", "hello")
+        await here.store.do(Collect(ACCOUNT, 100, unix_ms(here.clock.now())))
+        await here.clock.advance(5)
+        assert len(here.channel.sent) == 1
+        assert not await here.store.do(Sending(here.seen[0].part_id, 0))

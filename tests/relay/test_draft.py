@@ -1,0 +1,61 @@
+from bridge.channel import Ignored, Inbound, Unreadable
+from bridge.channel.testing.clock import FakeClock
+from bridge.config import LimitsTable
+from bridge.relay.draft import draft
+from bridge.relay.intake import Fate, Policy
+from bridge.relay.payload import conversation_of, decode
+from bridge.relay.room import ClaimRoom
+from bridge.store.contract import MessageState
+
+POLICY = Policy("u1", "anyone", tools=False)
+MESSAGE = Inbound("m1", "u1", "c1", "to", "m1", "你好", body_digest="d", stamp="17")
+
+
+def room(**limits: int) -> ClaimRoom:
+    return ClaimRoom(LimitsTable.model_validate(limits), FakeClock())
+
+
+def test_work_is_claimed_whole_and_holds_its_room_until_it_is_given_back() -> None:
+    own = room()
+    one = draft(MESSAGE, POLICY, own, "auto")
+    assert one.message is not None
+    assert one.message.state is MessageState.CLAIMED
+    assert decode(one.message.payload) == MESSAGE
+    assert one.message.conversation == conversation_of(MESSAGE)
+    assert (one.message.body_digest, bool(one.message.redelivery)) == ("d", True)
+    assert own.held() == 1
+    one.give_back(own)
+    assert own.held() == 0
+
+
+def test_a_busy_account_answers_once_and_keeps_no_content() -> None:
+    own = room(conversation_claims=1)
+    draft(MESSAGE, POLICY, own, "auto")
+    first = draft(Inbound("m2", "u1", "c1", "to", "m2", "你好"), POLICY, own, "auto")
+    second = draft(Inbound("m3", "u1", "c1", "to", "m3", "你好"), POLICY, own, "auto")
+    assert first.message is not None
+    assert second.message is not None
+    assert first.message.state is MessageState.ANSWERED
+    assert first.message.reply is not None
+    assert first.message.reply.transient
+    assert "稍后" in first.message.reply.parts[0].body
+    assert (first.message.payload, first.message.reply.reply_to) == ("", "m2")
+    assert (second.decision.fate, second.message.state) == (Fate.BUSY, MessageState.SEEN)
+    assert own.held() == 1
+    first.give_back(own)
+    assert own.held() == 1
+
+
+def test_what_needs_no_answer_is_stored_as_seen() -> None:
+    one = draft(Ignored("bot", "m9"), POLICY, room(), "auto")
+    assert one.message is not None
+    assert (one.message.state, one.message.reason, one.message.payload) == (MessageState.SEEN, "bot", "")
+
+
+def test_without_a_usable_id_nothing_is_stored() -> None:
+    assert draft(Unreadable("broken"), POLICY, room(), "auto").message is None
+    own = room()
+    long = draft(Inbound("m" * 257, "u1", "c1", "to"), POLICY, own, "auto")
+    assert long.message is None
+    long.give_back(own)
+    assert own.held() == 0

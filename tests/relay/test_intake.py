@@ -1,0 +1,104 @@
+from dataclasses import dataclass, replace
+
+import pytest
+
+from bridge.channel import FileKind, Ignored, Inbound, RemoteFile, Unreadable
+from bridge.ids import ConversationKey
+from bridge.relay.intake import Decision, Fate, Policy, classify
+from bridge.relay.texts import Text
+
+MESSAGE = Inbound("m1", "u1", "c1", "c1", text="hello")
+VOICE = RemoteFile("k", FileKind.AUDIO)
+
+
+@dataclass
+class FakeRoom:
+    free: bool = True
+    notice: bool = True
+    asked_as_owner: bool | None = None
+
+    def admits(self, conversation: ConversationKey, owner: bool) -> bool:
+        self.asked_as_owner = owner
+        return self.free
+
+    def notice_due(self, conversation: ConversationKey) -> bool:
+        return self.notice
+
+
+def owner(**changes: object) -> Policy:
+    return replace(Policy("u1", "owner", tools=True), **changes)  # type: ignore[arg-type]
+
+
+def test_the_owner_s_message_is_work() -> None:
+    room = FakeRoom()
+    assert classify(MESSAGE, owner(), room) == Decision(Fate.WORK)
+    assert room.asked_as_owner is True
+
+
+def test_ignored_and_unreadable_items_are_only_marked_seen() -> None:
+    assert classify(Ignored("own", "m2"), owner(), FakeRoom()) == Decision(Fate.SEEN, "own")
+    assert classify(Unreadable("no json", "m3"), owner(), FakeRoom()) == Decision(Fate.SEEN, "unreadable")
+
+
+@pytest.mark.parametrize(
+    ("policy", "sender", "answered"),
+    [
+        (Policy("u1", "owner", False), "u1", True),
+        (Policy("u1", "owner", False), "u2", False),
+        (Policy("", "owner", False), "", False),
+        (Policy("", "owner", False), "u1", False),
+        (Policy("", "anyone", False), "u2", True),
+        (Policy("", "anyone", False), "", False),
+        (Policy("u1", ("u3",), False), "u3", True),
+        (Policy("u1", ("u3",), False), "u1", True),
+        (Policy("u1", ("u3",), False), "u2", False),
+    ],
+)
+def test_whom_an_account_answers(policy: Policy, sender: str, answered: bool) -> None:
+    decision = classify(replace(MESSAGE, sender=sender), policy, FakeRoom())
+    assert decision.fate is (Fate.WORK if answered else Fate.SEEN)
+
+
+@pytest.mark.parametrize("impostor", ["U1", "u1 ", " u1", "u", "u11", "\u0075\u0031\u200b", "ｕ1"])
+def test_cases_71_and_72_only_the_exact_stable_id_is_the_owner(impostor: str) -> None:
+    policy = owner()
+    assert not policy.is_owner(replace(MESSAGE, sender=impostor))
+    assert not policy.grants_tools(replace(MESSAGE, sender=impostor))
+    assert classify(replace(MESSAGE, sender=impostor), policy, FakeRoom()).fate is Fate.SEEN
+
+
+def test_tools_need_grant_owner_and_a_direct_chat() -> None:
+    assert owner().grants_tools(MESSAGE)
+    assert not owner(tools=False).grants_tools(MESSAGE)
+    assert not owner(owner="").grants_tools(MESSAGE)
+    assert not owner().grants_tools(replace(MESSAGE, group=True))
+
+
+@pytest.mark.parametrize("notice", [True, False])
+def test_without_room_the_sender_is_told_when_a_notice_is_due(notice: bool) -> None:
+    decision = classify(MESSAGE, owner(), FakeRoom(free=False, notice=notice))
+    assert decision == Decision(Fate.BUSY, "busy", Text.BUSY if notice else None)
+
+
+def test_case_26_voice_alone_is_answered_at_once_even_without_room() -> None:
+    voice = replace(MESSAGE, text=" ", files=(VOICE,))
+    assert classify(voice, owner(), FakeRoom(free=False)) == Decision(Fate.NOTICE, "voice", Text.VOICE)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        replace(MESSAGE, text="and this?", files=(VOICE,)),
+        replace(MESSAGE, text="", files=(replace(VOICE, transcript="hi"),)),
+        replace(MESSAGE, text="", files=(VOICE, RemoteFile("i", FileKind.IMAGE))),
+        replace(MESSAGE, text="", files=(VOICE,), reference="m0"),
+        replace(MESSAGE, text="", files=()),
+    ],
+)
+def test_voice_with_anything_readable_is_work(message: Inbound) -> None:
+    assert classify(message, owner(), FakeRoom()).fate is Fate.WORK
+
+
+def test_an_unanswered_sender_gets_no_notice_at_all() -> None:
+    stranger = replace(MESSAGE, sender="u2", text="", files=(VOICE,))
+    assert classify(stranger, owner(), FakeRoom(free=False)) == Decision(Fate.SEEN, "sender_not_answered")

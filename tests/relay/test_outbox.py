@@ -1,0 +1,171 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridge.channel import ChannelCredentials, ChannelSettings, ChannelSpec, FileKind, Limit, Unit
+from bridge.channel.text import defuse_mentions
+from bridge.ids import AccountId, ConversationKey, MessageId, PartId
+from bridge.relay.outbox import (
+    HELD_BYTES,
+    Address,
+    Caps,
+    Content,
+    ReplyFile,
+    compose,
+    encode_file,
+    held_text,
+    marked,
+    notice,
+    part_limit,
+    sent_kind,
+    to_file,
+)
+from bridge.relay.texts import Language, Text, say
+from bridge.store.contract import HeldText, OutboxPart, PartKind, PartState
+
+ADDRESS = Address(ConversationKey("c"), "to", "m1", Language.EN)
+CAPS = Caps(65_536, 16_384, 8)
+SPEC = ChannelSpec(
+    name="test", title=lambda _: "Test", settings=ChannelSettings, credentials=ChannelCredentials,
+    create=lambda settings, credentials, http, place: object(), identity=lambda settings, credentials: (),
+    text_limit=Limit(4096, Unit.BYTES), render=str,
+)  # fmt: skip
+FILE = ReplyFile("/o/abc-图.png", "图.png", "image/png", 9, "a picture")
+PART = OutboxPart(
+    PartId(1), AccountId("t:a"), "r", MessageId("m"), ConversationKey("c"), "to", "m1", 0, 2, PartKind.TEXT,
+    "hi", "f" * 32, PartState.PENDING, False, 0, 0, 0, 0, 0, False,
+)  # fmt: skip
+
+
+def texts(content: Content, **changes: object) -> list[str]:
+    reply = compose(content, ADDRESS, replace(SPEC, **changes), CAPS)  # type: ignore[arg-type]
+    return [part.body for part in reply.parts if part.kind is PartKind.TEXT]
+
+
+def test_a_short_answer_is_one_part_with_an_id_of_its_own() -> None:
+    reply = compose(Content("hello"), ADDRESS, SPEC, CAPS)
+    (part,) = reply.parts
+    assert (part.body, reply.to, reply.reply_to, reply.transient) == ("hello", "to", "m1", False)
+    assert len(part.client_id) == 32
+    assert compose(Content("hello"), ADDRESS, SPEC, CAPS).parts[0].client_id != part.client_id
+
+
+def test_an_answer_without_anything_says_so_and_files_alone_need_no_text() -> None:
+    assert texts(Content("  \n")) == [say(Text.EMPTY, Language.EN)]
+    assert texts(Content("", (replace(FILE, caption=""),))) == []
+
+
+def test_captions_follow_the_text_and_files_follow_the_texts() -> None:
+    reply = compose(Content("see", (FILE,)), ADDRESS, SPEC, CAPS)
+    assert [part.kind for part in reply.parts] == [PartKind.TEXT, PartKind.FILE]
+    assert reply.parts[0].body == "see\n\n图.png: a picture"
+    assert json.loads(reply.parts[1].body)["path"] == FILE.path
+
+
+def test_files_over_the_limit_and_lost_ones_are_counted_in_a_note() -> None:
+    files = tuple(replace(FILE, caption="", path=f"/o/{n}") for n in range(10))
+    reply = compose(Content("x", files, dropped=1), ADDRESS, SPEC, CAPS)
+    assert sum(part.kind is PartKind.FILE for part in reply.parts) == 8
+    assert reply.parts[0].body.endswith(say(Text.FILES_DROPPED, Language.EN, count=3))
+
+
+def test_case_52_mentions_are_defused_in_every_part() -> None:
+    parts = texts(Content('<at user_id="all">x</at> ' * 300), render=defuse_mentions)
+    assert len(parts) > 1
+    assert all("<at" not in part.lower() for part in parts)
+
+
+def test_case_43_parts_are_measured_as_they_will_be_shown() -> None:
+    parts = texts(Content("!" * 4096), render=lambda text: text.replace("!", "\\!"))
+    assert all(len(part.encode()) <= 4096 for part in parts)
+    assert "".join(parts) == "\\!" * 4096
+
+
+def test_a_very_long_answer_is_cut_and_its_note_is_the_last_thing() -> None:
+    parts = texts(Content("字" * 50_000))
+    whole = "".join(parts)
+    assert len(whole.encode()) <= CAPS.reply_bytes
+    assert whole.endswith(say(Text.TRUNCATED, Language.EN))
+
+
+@given(st.text(max_size=3000), st.integers(4, 64))
+def test_parts_are_valid_and_within_the_limit(text: str, size: int) -> None:
+    for part in texts(Content(text), text_limit=Limit(size * 4, Unit.UTF16)):
+        assert part
+        assert len(part.encode("utf-16-le")) // 2 <= size * 4
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        (Limit(4096, Unit.BYTES), Limit(4096, Unit.BYTES)),
+        (Limit(100_000, Unit.BYTES), Limit(16_384, Unit.BYTES)),
+        (Limit(4096, Unit.UTF16), Limit(4096, Unit.UTF16)),
+        (Limit(10_000, Unit.CODEPOINTS), Limit(4096, Unit.CODEPOINTS)),
+    ],
+)
+def test_no_part_is_over_the_core_s_own_limit(limit: Limit, expected: Limit) -> None:
+    assert part_limit(replace(SPEC, text_limit=limit), 16_384) == expected
+
+
+def test_held_texts_ride_in_front_when_all_fits_one_part() -> None:
+    held = [HeldText(3, "first", 1), HeldText(5, "second", 2)]
+    reply = compose(Content("newest"), ADDRESS, SPEC, CAPS, held)
+    (part,) = reply.parts
+    assert [part.body.index(word) for word in ("first", "second", "newest")] == sorted(
+        part.body.index(word) for word in ("first", "second", "newest")
+    )
+    assert part.body.count(say(Text.EARLIER, Language.EN)) == 2
+    assert (reply.carried, reply.own_text) == ((3, 5), "newest")
+
+
+def test_held_texts_wait_when_the_new_reply_leaves_no_room() -> None:
+    held = [HeldText(3, "first", 1)]
+    reply = compose(Content("x" * 4090), ADDRESS, SPEC, CAPS, held)
+    assert (reply.carried, reply.own_text) == ((), "")
+    assert "first" not in reply.parts[0].body
+
+
+def test_held_texts_wait_for_a_reply_that_has_a_text() -> None:
+    reply = compose(Content("", (replace(FILE, caption=""),)), ADDRESS, SPEC, CAPS, [HeldText(3, "first", 1)])
+    assert reply.carried == ()
+
+
+def test_a_notice_is_one_part_and_may_be_transient() -> None:
+    reply = notice("wait", ADDRESS, transient=True)
+    assert ([part.body for part in reply.parts], reply.transient) == (["wait"], True)
+
+
+def test_a_part_that_may_be_a_repeat_says_so_to_its_reader() -> None:
+    assert marked("hi", PartKind.TEXT, Language.EN) == f"{say(Text.REPEAT, Language.EN)}\nhi"
+    assert json.loads(marked(encode_file(FILE), PartKind.FILE, Language.EN))["name"] == "(2) 图.png"
+
+
+def test_a_file_part_becomes_what_the_adapter_takes() -> None:
+    file = to_file(replace(PART, kind=PartKind.FILE, body=encode_file(FILE)), encode_file(FILE))
+    assert (file.path, file.name, file.kind, file.size) == (Path(FILE.path), "图.png", FileKind.IMAGE, 9)
+    assert (file.client_id, file.reply_id, file.part, file.parts) == ("f" * 32, "r", 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("mime", "kind"),
+    [
+        ("image/png", FileKind.IMAGE),
+        ("image/svg+xml", FileKind.FILE),
+        ("video/mp4", FileKind.VIDEO),
+        ("audio/ogg", FileKind.FILE),
+        ("application/pdf", FileKind.FILE),
+    ],
+)
+def test_what_a_file_is_sent_as(mime: str, kind: FileKind) -> None:
+    assert sent_kind(mime) is kind
+
+
+def test_what_never_arrived_is_held_without_files_and_cut() -> None:
+    rest = [PART, replace(PART, body="there"), replace(PART, kind=PartKind.FILE, body="{}")]
+    assert held_text(rest, Language.EN) == "hi\nthere"
+    assert len(held_text([replace(PART, body="字" * 9000)], Language.EN).encode()) <= HELD_BYTES

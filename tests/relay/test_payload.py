@@ -1,0 +1,77 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridge.channel import FileKind, Inbound, RemoteFile
+from bridge.relay.payload import conversation_of, decode, digest_of, encode, redelivery_of
+
+FILE = RemoteFile("k1", FileKind.IMAGE, "图.png", "image/png", 7, "said")
+SENT = datetime(2026, 3, 4, 5, 6, 7, 89000, tzinfo=UTC)
+MESSAGE = Inbound(
+    "m1", "u1", "c1", "p2p:c1", "m1", "hello", (FILE,), reference="m0", sent_at=SENT, stamp="1700000000123"
+)
+
+
+@given(
+    st.builds(
+        Inbound, message_id=st.text(), sender=st.text(), chat=st.text(), to=st.text(), text=st.text(),
+        group=st.booleans(), thread=st.text(),
+    )
+)  # fmt: skip
+def test_a_message_survives_its_json(message: Inbound) -> None:
+    assert decode(encode(message)) == message
+
+
+def test_files_and_times_survive_too() -> None:
+    assert decode(encode(MESSAGE)) == MESSAGE
+
+
+def test_lone_surrogates_survive() -> None:
+    assert decode(encode(replace(MESSAGE, text="\ud800"))).text == "\ud800"
+
+
+def test_each_sender_of_a_group_and_each_thread_is_a_conversation_of_its_own() -> None:
+    group = replace(MESSAGE, group=True)
+    keys = {
+        conversation_of(MESSAGE),
+        conversation_of(group),
+        conversation_of(replace(group, sender="u2")),
+        conversation_of(replace(group, thread="t1")),
+        conversation_of(replace(group, chat="c2")),
+    }
+    assert len(keys) == 5
+
+
+def test_a_divider_inside_an_id_cannot_make_two_conversations_one() -> None:
+    one = replace(MESSAGE, group=True, chat="a\0b", sender="c")
+    other = replace(MESSAGE, group=True, chat="a", sender="b\0c")
+    assert conversation_of(one) != conversation_of(other)
+
+
+def test_a_conversation_s_digest_is_a_safe_name() -> None:
+    digest = digest_of(conversation_of(replace(MESSAGE, chat="../../x")))
+    assert len(digest) == 16
+    assert set(digest) <= set("0123456789abcdef")
+
+
+def test_case_2_the_same_time_sender_and_content_is_one_message_under_any_id() -> None:
+    assert redelivery_of(MESSAGE) == redelivery_of(replace(MESSAGE, message_id="m2", reply_to="m2"))
+
+
+def test_case_22_equal_text_alone_is_never_a_duplicate() -> None:
+    assert redelivery_of(MESSAGE) != redelivery_of(replace(MESSAGE, message_id="m2", stamp="1700000005123"))
+    assert redelivery_of(replace(MESSAGE, stamp="")) == ""
+
+
+def test_another_chat_sender_text_or_file_is_another_message() -> None:
+    others = [
+        replace(MESSAGE, chat="c2"),
+        replace(MESSAGE, sender="u2"),
+        replace(MESSAGE, text="hello!"),
+        replace(MESSAGE, files=()),
+        replace(MESSAGE, files=(replace(FILE, name="", key="k2"),)),
+    ]
+    keys = {redelivery_of(other) for other in others} | {redelivery_of(MESSAGE)}
+    assert len(keys) == 6

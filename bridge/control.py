@@ -11,7 +11,6 @@ from typing import Protocol, runtime_checkable
 from bridge.clock import from_unix_ms
 from bridge.errors import BridgeError, ConfigError
 from bridge.health import Health, to_wire
-from bridge.ids import AccountId
 from bridge.logs import get_logger
 from bridge.protocol import commands, ours
 from bridge.sessions.contract import ControlError
@@ -69,7 +68,7 @@ class Control:
 
     async def status(self) -> ours.DaemonStatus:
         """The snapshot of now: states as they stand, figures measured where the store is quick enough."""
-        healths = self._supervisor.health()
+        healths = self._supervisor.healths()
         try:
             async with asyncio.timeout(MEASURE_SECONDS):
                 for health in healths:
@@ -95,7 +94,7 @@ class Control:
             raise ControlError("component_error", str(error)) from error
 
     async def _send(self, command: ours.Send) -> None:
-        account = self._supervisor.component(AccountId(command.account))
+        account = self._supervisor.component(command.account)
         if not isinstance(account, Posts):
             raise ControlError("component_error", "no such account is running: look at the status")
         if not command.text.strip() and not command.files:

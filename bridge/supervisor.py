@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from bridge.clock import Clock
 from bridge.errors import (
@@ -23,7 +23,7 @@ from bridge.errors import (
     StoreError,
     UnreachableError,
 )
-from bridge.health import Health, Snapshot
+from bridge.health import Health, Snapshot, State
 from bridge.ids import AccountId
 from bridge.logs import clean, get_logger
 from bridge.retry import Backoff, Randomness
@@ -54,20 +54,28 @@ class EndedError(Exception):
 
 
 async def run_once(component: Component, health: Health) -> BaseException:
-    """Run ``component`` in a task of its own and return the error that ended it.
+    """Run ``component`` in a task of its own and return the error that ended it; as ``isolated``."""
+    error = await isolated(component.run(health), component.name)
+    if isinstance(error, StuckError):
+        log.error("component.stuck", account=component.name)
+    return error
+
+
+async def isolated(
+    work: Coroutine[Any, Any, None], name: str, stop_seconds: float = STOP_SECONDS
+) -> BaseException:
+    """Do ``work`` in a task of its own and return the error that ended it.
 
     In its own, because a TaskGroup that fails inside leaves the task around it marked as cancelled (CPython
-    3.11 and 3.12). Cancelling the caller cancels the run and waits for it, ``STOP_SECONDS`` at most.
+    3.11 and 3.12). Cancelling the caller cancels the work and waits for it, ``stop_seconds`` at most.
     """
-    run = asyncio.create_task(component.run(health), name=component.name)  # noqa: TID251 - awaited below
+    run = asyncio.create_task(work, name=name)  # noqa: TID251 - awaited below
     try:
         await asyncio.wait([run])
     finally:
         run.cancel()
-        await asyncio.wait([run], timeout=STOP_SECONDS)
-        error = _ending(run)
-        if isinstance(error, StuckError):
-            log.error("component.stuck", account=component.name)
+        await asyncio.wait([run], timeout=stop_seconds)
+        error = _ending(run)  # reads the result also when stopping, so that none is lost
     return error
 
 
@@ -150,7 +158,7 @@ class Plan:
 
     first: Snapshot
     key: object
-    build: Callable[[Health], Component] | None
+    build: Callable[[], Component] | None
 
 
 @dataclass(slots=True)
@@ -160,54 +168,71 @@ class _Account:
     component: Component | None = None
     task: asyncio.Task[None] | None = None
 
+    @property
+    def is_parked(self) -> bool:
+        return self.health.snapshot.state is State.FAILED
+
 
 class Supervisor:
-    """All accounts. Made by ``supervising``, which ends them."""
+    """All accounts, each under ``supervise`` while ``running``."""
 
-    def __init__(self, tasks: asyncio.TaskGroup, clock: Clock, rng: Randomness) -> None:
-        self._tasks, self._clock, self._rng = tasks, clock, rng
+    def __init__(self, clock: Clock, rng: Randomness | None = None) -> None:
+        self._clock, self._rng = clock, rng or random.SystemRandom()
         self._accounts: dict[AccountId, _Account] = {}
+        self._tasks: asyncio.TaskGroup | None = None
         self._changing = asyncio.Lock()
 
-    def health(self) -> list[Health]:
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Accounts may be started in this block, and are stopped at its end, all at once."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            try:
+                yield
+            finally:
+                self._tasks = None
+                await self._stop(list(self._accounts.values()))
+                self._accounts.clear()
+
+    def healths(self) -> list[Health]:
         """Of every account, sorted by id."""
         return [self._accounts[key].health for key in sorted(self._accounts)]
 
     def snapshots(self) -> list[Snapshot]:
-        return [health.snapshot for health in self.health()]
+        return [health.snapshot for health in self.healths()]
 
-    def component(self, account: AccountId) -> Component | None:
-        """The account's component while it runs, also between its runs."""
-        found = self._accounts.get(account)
-        return found.component if found and found.task and not found.task.done() else None
+    def component(self, account: str) -> object | None:
+        """The account's component, also between its runs and when it is parked; None: there is none."""
+        found = self._accounts.get(AccountId(account))
+        return found.component if found else None
 
-    async def reconcile(self, plans: Iterable[Plan]) -> None:
-        """Make it as planned: stop what changed or went, all at once, then start what is new or changed."""
+    async def reconcile(self, plans: Iterable[Plan], *, revive: bool = False) -> None:
+        """Make it as planned: stop what changed or went, all at once, then start what is new or changed.
+
+        With ``revive``, what is parked is tried again, too.
+        """
         wanted = {plan.first.id: plan for plan in plans}
         async with self._changing:
-            gone = [
-                id_
-                for id_, is_ in self._accounts.items()
-                if id_ not in wanted or wanted[id_].key != is_.plan.key
-            ]
-            await self._stop([self._accounts[id_] for id_ in gone])
+            gone = {
+                id_: account
+                for id_, account in self._accounts.items()
+                if id_ not in wanted or wanted[id_].key != account.plan.key or (revive and account.is_parked)
+            }
+            await self._stop(list(gone.values()))
             for id_ in gone:
-                del self._accounts[id_]
+                self._accounts.pop(id_, None)
             for id_, plan in wanted.items():
                 if id_ not in self._accounts:
                     self._start(id_, plan)
 
-    async def stop(self) -> None:
-        """Stop all accounts at once, and wait for them."""
-        async with self._changing:
-            await self._stop(list(self._accounts.values()))
-
     def _start(self, id_: AccountId, plan: Plan) -> None:
+        if self._tasks is None:
+            return  # all of it is being stopped
         account = self._accounts[id_] = _Account(plan, Health(plan.first, self._clock))
         if plan.build is None:
             return
         try:
-            account.component = plan.build(account.health)
+            account.component = plan.build()
         except BridgeError as error:
             account.health.failed(sentence(error))
             return
@@ -215,21 +240,11 @@ class Supervisor:
         account.task = self._tasks.create_task(run, name=f"{id_}/supervise")
 
     async def _stop(self, accounts: list[_Account]) -> None:
-        running = [account for account in accounts if account.task and not account.task.done()]
-        tasks = [account.task for account in running if account.task]
-        for account, task in zip(running, tasks, strict=True):
-            account.health.stopping()
-            task.cancel()
+        tasks = []
+        for account in accounts:
+            if account.task is not None and not account.task.done():
+                account.health.stopping()
+                account.task.cancel()
+                tasks.append(account.task)
         if tasks:
             await asyncio.wait(tasks)
-
-
-@asynccontextmanager
-async def supervising(clock: Clock, rng: Randomness | None = None) -> AsyncIterator[Supervisor]:
-    """A supervisor whose accounts are stopped when the block ends, all at once."""
-    async with asyncio.TaskGroup() as tasks:
-        supervisor = Supervisor(tasks, clock, rng or random.SystemRandom())
-        try:
-            yield supervisor
-        finally:
-            await supervisor.stop()

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Protocol, cast
 
 from aiohttp import web
@@ -49,33 +49,17 @@ class Route(Protocol):
         ...
 
 
-class Routes:
-    """The accounts that are served now."""
-
-    def __init__(self) -> None:
-        self._routes: dict[tuple[str, str], Route] = {}
-
-    def find(self, channel: str, account: str) -> Route | None:
-        return self._routes.get((channel, account))
-
-    @contextmanager
-    def serving(self, channel: str, account: str, route: Route) -> Iterator[None]:
-        """Serve ``/channels/<channel>/<account>`` while the block runs."""
-        self._routes[channel, account] = route
-        try:
-            yield
-        finally:
-            if self._routes.get((channel, account)) is route:
-                del self._routes[channel, account]
+Find = Callable[[str, str], Route | None]
+"""The account that is served under a channel's and an account's name."""
 
 
 class Listener:
     """Made by ``listening``, which binds and closes it."""
 
     def __init__(
-        self, table: WebTable, routes: Routes, clock: Clock, states: Callable[[], Mapping[str, int]]
+        self, table: WebTable, find: Find, clock: Clock, states: Callable[[], Mapping[str, int]]
     ) -> None:
-        self._routes, self._clock, self._states = routes, clock, states
+        self._route, self._clock, self._states = find, clock, states
         self._bodies = BodyReader(table.body_seconds)
         self.port = table.port
 
@@ -102,7 +86,7 @@ class Listener:
             return self._own(path)
         channel, _, rest = path[len(PREFIX) :].partition("/")
         account, slash, rest = rest.partition("/")
-        route = self._routes.find(channel, account)
+        route = self._route(channel, account)
         if route is None:
             return _NOT_FOUND
         body = await self._bodies.read(request, route.body_limit_bytes)
@@ -131,7 +115,7 @@ class Listener:
 
 @asynccontextmanager
 async def listening(
-    table: WebTable, routes: Routes, clock: Clock, states: Callable[[], Mapping[str, int]]
+    table: WebTable, find: Find, clock: Clock, states: Callable[[], Mapping[str, int]]
 ) -> AsyncIterator[Listener]:
     """Listen where ``table`` says while the block runs; ``port`` tells where that is.
 
@@ -140,7 +124,7 @@ async def listening(
     Raises:
         ConfigError: the address cannot be had.
     """
-    listener = Listener(table, routes, clock, states)
+    listener = Listener(table, find, clock, states)
     times = Deadlines(table.header_seconds, table.body_seconds, table.idle_seconds)
     server = Server(listener.answer, times, table.max_connections)
     try:

@@ -26,7 +26,7 @@ class KitFile:
 
 @dataclass(frozen=True, slots=True)
 class KitMessage:
-    """What a person writes. ``sender`` and ``chat`` are the platform's ids, made by ``Kit.person`` and ``Kit.chat``."""
+    """What a person writes. ``sender`` and ``chat`` are the platform's ids: ``Kit.person``, ``Kit.chat``."""
 
     text: str = ""
     sender: str = ""
@@ -83,7 +83,7 @@ class Kit(Protocol):
     def chat(self, n: int, group: bool = False) -> str: ...
 
     def sent(self) -> list[KitSent]:
-        """What the platform shows of the bot, oldest first: each accepted once per client id where it dedupes."""
+        """What the platform shows of the bot, oldest first; once per client id where it dedupes."""
         ...
 
     def trouble(self, *troubles: Trouble) -> None:
@@ -109,10 +109,21 @@ class PushedKit(Protocol):
 
 
 @runtime_checkable
+class PollsKit(Protocol):
+    def arrive(self, message: KitMessage) -> None:
+        """Let ``message`` wait at the platform, after those that wait already."""
+        ...
+
+    def arrive_unreadable(self) -> None:
+        """Let something wait that no adapter can make sense of."""
+        ...
+
+
+@runtime_checkable
 class FilesKit(Protocol):
     def remote(self, file: KitFile) -> RemoteFile:
         """Put ``file`` on the platform and give its reference, as ``read`` would have."""
         ...
 
 
-__all__ = ["FilesKit", "Kit", "KitFile", "KitMessage", "KitSent", "PushedKit", "Trouble"]
+__all__ = ["FilesKit", "Kit", "KitFile", "KitMessage", "KitSent", "PollsKit", "PushedKit", "Trouble"]

@@ -1,0 +1,1 @@
+"""The kits of our own channels, for the contract suite."""

@@ -110,7 +110,8 @@ class Delivery:
         """Try the lane's head until it is final; it is then off the lane."""
         part: OutboxPart | None = lane[0]
         backoff = Backoff(self._clock, self._rng, bounds=self._terms.spec.retry_seconds)
-        await self._clock.sleep((part.due_ms - unix_ms(self._clock.now())) / 1000 if part.due_ms else 0.0)
+        if lane[0].due_ms:
+            await self._clock.sleep((lane[0].due_ms - unix_ms(self._clock.now())) / 1000)
         while part is not None:
             part = await self._checked(lane, part)
             if part is None:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PlainSerializer
 
 from bridge.protocol.shared import DaemonStatus, Origin, Peer, QueueEntry, Usage
-from bridge.protocol.wire import U32, U64, Maybe, Wire
+from bridge.protocol.wire import U32, U64, Many, Maybe, Wire
 
 
 def _sorted_keys(value: Any) -> Any:
@@ -76,7 +76,7 @@ class QueueSnapshot(Wire):
     request_id: str | None = None
     session_id: str
     seq: U64
-    entries: tuple[QueueEntry, ...]
+    entries: Many[QueueEntry]
     paused: bool
 
 

@@ -10,7 +10,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from bridge.protocol import commands, events, messages, shared
-from bridge.protocol.wire import U64, Items, Maybe, Text, Wire
+from bridge.protocol.codec import Reader
+from bridge.protocol.errors import ProtocolError, Reason
+from bridge.protocol.wire import U64, Items, Many, Maybe, Text, Wire
 
 
 class Chat(Wire):
@@ -71,7 +73,7 @@ class ComponentHealth(shared.ComponentHealth):
 
 
 class DaemonStatus(shared.DaemonStatus):
-    components: tuple[ComponentHealth, ...]
+    components: Many[ComponentHealth]
 
 
 class DaemonStatusEvent(events.DaemonStatusEvent):
@@ -80,3 +82,28 @@ class DaemonStatusEvent(events.DaemonStatusEvent):
 
 ClientMessage = Annotated[DaemonControl | SessionStart | messages.CommonMessage, Field(discriminator="type")]
 ServerEvent = Annotated[DaemonStatusEvent | events.CommonEvent, Field(discriminator="type")]
+
+
+class UnknownEvent(Wire):
+    """An event of a type that this version does not know: skip it, and excuse one gap in ``seq``."""
+
+    type: str
+
+
+read_client_message: Reader[ClientMessage] = Reader(ClientMessage)
+_read_known: Reader[ServerEvent] = Reader(ServerEvent)
+_read_unknown: Reader[UnknownEvent] = Reader(UnknownEvent)
+
+
+def read_server_event(line: bytes) -> ServerEvent | UnknownEvent:
+    """Read an event of a server that may be newer than this client.
+
+    Raises:
+        ProtocolError: the line is no event at all, or one of a known type with wrong fields.
+    """
+    try:
+        return _read_known(line)
+    except ProtocolError as error:
+        if (error.reason, error.field) != (Reason.UNKNOWN_VARIANT, "type"):
+            raise
+    return _read_unknown(line)

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from bridge.protocol.wire import U32, U64, Items, Maybe, Text, Wire
+from bridge.protocol.wire import U32, U64, Items, Many, Maybe, Text, Wire
 
 
 class Peer(Wire):
@@ -126,6 +126,6 @@ class RestartInfo(Wire):
 class DaemonStatus(Wire):
     version: str
     pid: U32
-    components: tuple[ComponentHealth, ...]
+    components: Many[ComponentHealth]
     delegations: DelegationSummary = DelegationSummary(active=0, reaped=0)
     restart: Maybe[RestartInfo] = None

@@ -1,0 +1,94 @@
+"""Read a line into a wire type, by the protocol's strict rules, and write one.
+
+Pydantic reads first, fast and a little too lax. Only a line that may hold what it lets pass is read once
+more, by `json_rules`. What pydantic read is the result in either case.
+"""
+
+from typing import Any, Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from bridge.protocol import json_rules
+from bridge.protocol.errors import ProtocolError, Reason
+from bridge.protocol.events import ServerEvent
+from bridge.protocol.inventory import nothing_else
+from bridge.protocol.messages import ClientMessage
+from bridge.protocol.wire import Wire
+
+T = TypeVar("T")
+
+
+class Reader(Generic[T]):
+    """Reads one wire type, a union of them or an enum: ``Reader(Usage)(b"{}")``. Make it once, at import.
+
+    Raises:
+        ProtocolError: the bytes, a line with or without its ending, are not the type's.
+    """
+
+    def __init__(self, wire: Any) -> None:
+        self._validate = TypeAdapter(wire).validator.validate_json
+
+    def __call__(self, line: bytes) -> T:
+        try:
+            model: T = self._validate(line)
+        except ValidationError as error:
+            raise _refusal(line, error) from None  # its text holds the values
+        if isinstance(model, Wire) and not nothing_else(line, model):
+            _check(json_rules.parse(line), model)
+        return model
+
+
+read_client_message: Reader[ClientMessage] = Reader(ClientMessage)
+read_server_event: Reader[ServerEvent] = Reader(ServerEvent)
+
+
+def write(model: Wire) -> bytes:
+    """The compact JSON of ``model``, without a newline, byte for byte as the protocol wants it."""
+    return model.__pydantic_serializer__.to_json(model)
+
+
+def _check(tree: Any, model: Any, path: tuple[str, ...] = ()) -> None:
+    """Refuse what pydantic lets pass: a known key given twice, and ``-0`` as an integer."""
+    if isinstance(model, Wire):
+        path = (*path, *(getattr(model, tag) for tag in ("type", "action") if tag in model.model_fields_set))
+        for name in sorted(tree.repeated & type(model).model_fields.keys()):
+            raise ProtocolError(Reason.DUPLICATE_FIELD, ".".join((*path, name)))
+        for name in model.model_fields_set:
+            _check(tree[name], getattr(model, name), (*path, name))
+    elif isinstance(model, tuple):
+        for at, (branch, item) in enumerate(zip(tree, model, strict=True)):
+            _check(branch, item, (*path, str(at)))
+    elif isinstance(model, int) and isinstance(tree, float):
+        raise ProtocolError(Reason.WRONG_TYPE, ".".join(path))
+
+
+_WORD = {
+    "missing": Reason.MISSING_FIELD,
+    "greater_than_equal": Reason.OUT_OF_RANGE,
+    "less_than_equal": Reason.OUT_OF_RANGE,
+    "union_tag_not_found": Reason.MISSING_TAG,
+}
+_NO_OBJECT = ("dict_type", "model_type")
+_CHOICES = ("enum", "literal_error", "union_tag_invalid")
+
+
+def _refusal(line: bytes, error: ValidationError) -> ProtocolError:
+    tree = json_rules.parse(line)
+    first = error.errors(include_url=False)[0]
+    path = ".".join(map(str, first["loc"]))
+    if not path and (tree == {} or first["type"] in _NO_OBJECT):
+        return ProtocolError(Reason.NOT_A_MESSAGE)
+    if "discriminator" in first.get("ctx", {}):
+        tag = first["ctx"]["discriminator"].strip("'")
+        path = f"{path}.{tag}" if path else tag
+    return ProtocolError(_reason(first), path)
+
+
+def _reason(error: ErrorDetails) -> Reason:
+    given = error["input"]
+    if error["type"] == "union_tag_invalid":
+        given = given[error["ctx"]["discriminator"].strip("'")]
+    if error["type"] in _CHOICES and isinstance(given, str):
+        return Reason.UNKNOWN_VARIANT
+    return _WORD.get(error["type"], Reason.WRONG_TYPE)

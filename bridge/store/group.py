@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import TypeAlias, cast
 
-from bridge.store.contract import Step
+from bridge.store.contract import Claim, Step
 from bridge.store.database import STEP_ERRORS, explain
+from bridge.store.messages import claim_together, is_plain
 from bridge.store.steps import take
 
 Outcome: TypeAlias = object
@@ -34,16 +36,35 @@ def commit_group(cursor: sqlite3.Cursor, steps: Sequence[Step[object]]) -> list[
 
 
 def _commit(cursor: sqlite3.Cursor, steps: Sequence[Step[object]], *, savepoints: bool) -> list[Outcome]:
-    attempt = _attempt_apart if savepoints else _attempt
     cursor.execute("BEGIN IMMEDIATE")
     try:
-        outcomes = [attempt(cursor, step) for step in steps]
+        if savepoints:
+            outcomes = [_attempt_apart(cursor, step) for step in steps]
+        else:
+            outcomes = _take_all(cursor, steps)
         cursor.execute("COMMIT")
     except BaseException:
         if cursor.connection.in_transaction:  # after some errors, SQLite has rolled back by itself
             cursor.execute("ROLLBACK")
         raise
     return outcomes
+
+
+def _take_all(cursor: sqlite3.Cursor, steps: Sequence[Step[object]]) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    for plain, run in groupby(steps, is_plain):
+        if plain:
+            outcomes += _attempt_claims(cursor, cast("Iterable[Claim]", run))
+        else:
+            outcomes += [_attempt(cursor, step) for step in run]
+    return outcomes
+
+
+def _attempt_claims(cursor: sqlite3.Cursor, steps: Iterable[Claim]) -> Sequence[Outcome]:
+    try:
+        return claim_together(cursor, steps)
+    except STEP_ERRORS as error:
+        raise _SpoiledError from error
 
 
 def _attempt(cursor: sqlite3.Cursor, step: Step[object]) -> Outcome:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import groupby
 from sqlite3 import Cursor
 
 from bridge.errors import StoreError
@@ -9,11 +11,18 @@ from bridge.ids import AccountId, PartId
 from bridge.store import outbox
 from bridge.store.contract import Answer, Claim, ClaimVerdict, MessageState, NewMessage, Post, Prune, Start
 
-_INSERT = """
-    INSERT INTO messages (account, message_id, redelivery, body_digest, conversation, state, reason, payload,
-                          received_ms, ended_ms)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
-"""
+_COLUMNS = (
+    "account, message_id, redelivery, body_digest, conversation, state, reason, payload, received_ms,"
+    " ended_ms"
+)
+_ROWS = (32, 16, 8, 4, 2, 1)  # rows of one statement: any number takes few statements, and few are prepared
+_INSERTS = {
+    rows: f"INSERT INTO messages ({_COLUMNS}) VALUES "  # noqa: S608 - our own names
+    + ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"] * rows)
+    + " ON CONFLICT DO NOTHING"
+    for rows in _ROWS
+}
+_INSERTED = "SELECT account, message_id FROM messages WHERE id > ? AND id <= ?"
 _CHECKPOINT = """
     INSERT INTO accounts (account, checkpoint) VALUES (?, ?)
     ON CONFLICT (account) DO UPDATE SET checkpoint = excluded.checkpoint
@@ -22,10 +31,8 @@ _START = """
     UPDATE messages SET state = 'running', session_id = ?
     WHERE account = ? AND message_id = ? AND state = 'claimed'
 """
-_ANSWER = """
-    UPDATE messages SET state = 'answered', reason = ?
-    WHERE account = ? AND message_id = ? AND state IN ('claimed', 'running') RETURNING id
-"""
+_OPEN = "SELECT id FROM messages WHERE account = ? AND message_id = ? AND state IN ('claimed', 'running')"
+_ANSWER = "UPDATE messages SET state = 'answered', reason = ? WHERE id = ?"
 _END = """
     UPDATE messages SET state = 'done', reason = ?, payload = '', ended_ms = ?
     WHERE account = ? AND message_id = ? AND state IN ('claimed', 'running')
@@ -50,24 +57,76 @@ _PRUNE_HELD = """
 
 
 def claim(db: Cursor, step: Claim) -> tuple[ClaimVerdict, ...]:
-    verdicts = tuple(_claim_one(db, step.account, message, step.now_ms) for message in step.messages)
+    verdicts: list[ClaimVerdict] = []
+    for with_reply, messages in groupby(step.messages, lambda message: message.reply is not None):
+        if with_reply:
+            verdicts += [_claim_answered(db, step.account, message, step.now_ms) for message in messages]
+        else:
+            verdicts += _claim_plain(db, [(step.account, message, step.now_ms) for message in messages])
     if step.checkpoint is not None:
         db.execute(_CHECKPOINT, (step.account, step.checkpoint))
+    return tuple(verdicts)
+
+
+def is_plain(step: object) -> bool:
+    """Whether ``step`` claims one message and does nothing else, as those of pushed channels do."""
+    return (
+        type(step) is Claim
+        and step.checkpoint is None
+        and len(step.messages) == 1
+        and step.messages[0].reply is None
+    )
+
+
+def claim_together(db: Cursor, steps: Iterable[Claim]) -> list[tuple[ClaimVerdict, ...]]:
+    """Take plain claims in a few statements: every statement hands the interpreter's lock to and fro."""
+    verdicts = _claim_plain(db, [(step.account, step.messages[0], step.now_ms) for step in steps])
+    return [(verdict,) for verdict in verdicts]
+
+
+def _claim_plain(db: Cursor, claims: list[tuple[AccountId, NewMessage, int]]) -> list[ClaimVerdict]:
+    verdicts: list[ClaimVerdict] = []
+    first = 0
+    for rows, statement in _INSERTS.items():
+        while len(claims) - first >= rows:
+            verdicts += _insert(db, statement, claims[first : first + rows])
+            first += rows
     return verdicts
 
 
-def _claim_one(db: Cursor, account: AccountId, message: NewMessage, now_ms: int) -> ClaimVerdict:
-    values = row(account, message, now_ms)
-    if not db.execute(_INSERT, values).rowcount:
+def _insert(
+    db: Cursor, statement: str, claims: list[tuple[AccountId, NewMessage, int]]
+) -> list[ClaimVerdict]:
+    """A verdict for each of as many claims as the statement has rows."""
+    values: list[str | int] = []
+    for account, message, now_ms in claims:
+        values += row(account, message, now_ms)
+    stored = db.execute(statement, values).rowcount
+    if stored == len(claims):
+        return [ClaimVerdict.NEW] * stored
+    last = db.lastrowid or 0  # new rows have neighbouring ids
+    new = set(db.execute(_INSERTED, (last - stored, last)).fetchall()) if stored else set()
+    return [_verdict(db, account, message, new) for account, message, _ in claims]
+
+
+def _verdict(db: Cursor, account: AccountId, message: NewMessage, new: set[tuple[str, str]]) -> ClaimVerdict:
+    key = (account, message.message_id)
+    if key in new:
+        new.remove(key)  # the same message once more in this statement is a duplicate of the first
+        return ClaimVerdict.NEW
+    return _known(db, account, message)
+
+
+def _claim_answered(db: Cursor, account: AccountId, message: NewMessage, now_ms: int) -> ClaimVerdict:
+    if not db.execute(_INSERTS[1], row(account, message, now_ms)).rowcount:
         return _known(db, account, message)
     if message.reply is not None:
-        message_row = db.lastrowid or 0
-        outbox.insert(db, account, message.reply, message_row, now_ms)
+        outbox.insert(db, account, message.reply, db.lastrowid or 0, now_ms)
     return ClaimVerdict.NEW
 
 
 def row(account: AccountId, message: NewMessage, now_ms: int) -> tuple[str | int, ...]:
-    """The values of ``_INSERT``.
+    """The values of ``_COLUMNS``.
 
     Raises:
         StoreError: the message is in a state that intake cannot have decided on.
@@ -87,7 +146,7 @@ def row(account: AccountId, message: NewMessage, now_ms: int) -> tuple[str | int
         message.redelivery,
         message.body_digest,
         message.conversation,
-        state.value,
+        state._value_,
         message.reason,
         "" if seen else message.payload,
         now_ms,
@@ -110,8 +169,11 @@ def answer(db: Cursor, step: Answer) -> tuple[PartId, ...]:
     if step.reply is None or not step.reply.parts:
         db.execute(_END, (step.reason, step.now_ms, step.account, step.message_id))
         return ()
-    found = db.execute(_ANSWER, (step.reason, step.account, step.message_id)).fetchone()
-    return outbox.insert(db, step.account, step.reply, found[0], step.now_ms) if found else ()
+    found = db.execute(_OPEN, (step.account, step.message_id)).fetchone()
+    if found is None:
+        return ()
+    db.execute(_ANSWER, (step.reason, found[0]))
+    return outbox.insert(db, step.account, step.reply, found[0], step.now_ms)
 
 
 def post(db: Cursor, step: Post) -> tuple[PartId, ...]:

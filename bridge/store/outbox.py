@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from sqlite3 import Cursor
+from typing import NamedTuple
 
 from bridge.errors import StoreError
 from bridge.ids import AccountId, PartId
@@ -34,17 +34,18 @@ _MARK = """
         first_sent_ms = 0, sending_since_ms = 0
     WHERE id = ? AND state IN ('pending', 'sending')
 """
-# A text that has arrived is not kept.
-_SENT = """
-    UPDATE parts SET state = 'sent', ended_ms = ?, platform_id = ?, reason = ?,
-        body = CASE kind WHEN 'text' THEN '' ELSE body END, own_text = ''
+# A select and an update by row cost half of one update with RETURNING.
+_PART = """
+    SELECT id, message, part, parts, carries, transient, CASE kind WHEN 'file' THEN body END FROM parts
     WHERE id = ? AND state IN ('pending', 'sending')
-    RETURNING message, part, parts, carries, CASE kind WHEN 'file' THEN body END
 """
-_UNSENT = """
-    UPDATE parts SET state = ?, ended_ms = ?, platform_id = ?, reason = ?, dead = (transient = 0 AND ?)
-    WHERE id = ? AND state IN ('pending', 'sending')
-    RETURNING message, part, parts, carries, CASE kind WHEN 'file' THEN body END
+_END = """
+    UPDATE parts SET state = ?, ended_ms = ?, platform_id = ?, reason = ?, dead = ? WHERE id = ?
+"""
+# A text that has arrived is not kept.
+_END_SENT_TEXT = """
+    UPDATE parts SET state = 'sent', ended_ms = ?, platform_id = ?, reason = ?, body = '', own_text = ''
+    WHERE id = ?
 """
 _SKIP = """
     UPDATE parts SET state = 'skipped', ended_ms = ?
@@ -56,20 +57,20 @@ _DONE = "UPDATE messages SET state = 'done', payload = '', ended_ms = ? WHERE id
 _COLLECTED = """
     SELECT id FROM parts WHERE account = ? AND id <= ? AND state IN ('pending', 'sending') ORDER BY id
 """
-_FINAL = frozenset(
-    {PartState.SENT, PartState.UNKNOWN, PartState.REFUSED, PartState.EXPIRED, PartState.SKIPPED}
-)
+_OPEN = frozenset({PartState.PENDING, PartState.SENDING})
+_DEAD = frozenset({PartState.UNKNOWN, PartState.REFUSED, PartState.EXPIRED})
+_OVER, _GOES_ON = Settled(True), Settled(False)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ended:
+class _Ended(NamedTuple):
     """A part that has just become final: its reply and message. ``file`` is a file part's body."""
 
     part_id: int
     message: int
     part: int
     parts: int
-    carries: bool
+    carries: int
+    transient: int
     file: str | None
 
     @property
@@ -88,7 +89,7 @@ def insert(db: Cursor, account: AccountId, reply: Reply, message: int, now_ms: i
     for number, part in enumerate(reply.parts):
         values = (
             account, reply.reply_id, message, reply.conversation, reply.to, reply.reply_to, number, parts,
-            part.kind.value, part.body, part.client_id, reply.transient, carries,
+            part.kind._value_, part.body, part.client_id, reply.transient, carries,
             "" if number else reply.own_text, now_ms,
         )  # fmt: skip
         db.execute(_INSERT, values)
@@ -120,12 +121,12 @@ def settle(db: Cursor, step: Settle) -> Settled:
     ended = _end(db, step.part_id, step.state, step.now_ms, step.platform_id, step.reason)
     if ended is None:
         return _ended_before(db, step.part_id)
-    kept = ended.file is None or step.keep_until_ms > step.now_ms
-    released = () if kept or ended.file is None else (ended.file,)
-    if ended.parts > 1 and db.execute(_ANY_OPEN, (ended.first, ended.last)).fetchone()[0]:
-        return Settled(False, released)
-    _finish(db, ended, step.now_ms)
-    return Settled(True, released)
+    going_on = ended.parts > 1 and db.execute(_ANY_OPEN, (ended.first, ended.last)).fetchone()[0]
+    if not going_on:
+        _finish(db, ended, step.now_ms)
+    if ended.file is None or step.keep_until_ms > step.now_ms:
+        return _GOES_ON if going_on else _OVER
+    return Settled(not going_on, (ended.file,))
 
 
 def hold(db: Cursor, step: Hold) -> Settled:
@@ -150,21 +151,25 @@ def _end(
     db: Cursor, part_id: PartId, state: PartState, now_ms: int, platform_id: str, reason: str
 ) -> _Ended | None:
     """Make an open part final; None when it was."""
-    if state is PartState.SENT:
-        row = db.execute(_SENT, (now_ms, platform_id, reason, part_id)).fetchone()
-    elif state in _FINAL:
-        dead = state is not PartState.SKIPPED
-        row = db.execute(_UNSENT, (state.value, now_ms, platform_id, reason, dead, part_id)).fetchone()
-    else:
+    row = db.execute(_PART, (part_id,)).fetchone()
+    if row is None:
+        return None
+    ended = _Ended._make(row)
+    if state is PartState.SENT and ended.file is None:
+        db.execute(_END_SENT_TEXT, (now_ms, platform_id, reason, part_id))
+    elif state in _OPEN:
         raise StoreError("the step was refused: a part is settled with a final state")
-    return _Ended(part_id, *row) if row else None
+    else:
+        dead = state in _DEAD and not ended.transient
+        db.execute(_END, (state.value, now_ms, platform_id, reason, dead, part_id))
+    return ended
 
 
 def _finish(db: Cursor, ended: _Ended, now_ms: int) -> bool:
     """End the message of a reply that is over, and what it carried. True: held texts came back."""
     if ended.message:
         db.execute(_DONE, (now_ms, ended.message))
-    return ended.carries and held.unload(db, ended.first, now_ms)
+    return bool(ended.carries) and held.unload(db, ended.first, now_ms)
 
 
 def _ended_before(db: Cursor, part_id: PartId) -> Settled:

@@ -94,8 +94,8 @@ def parts_of(db: Cursor, query: PartsOf) -> tuple[OutboxPart, ...]:
 
 def _part(
     part_id: int, account: str, reply_id: str, message_id: str, conversation: str, recipient: str,
-    reply_to: str, part: int, parts: int, kind: str, body: str, client_id: str, state: str, transient: int, attempts: int,
-    created_ms: int, first_sent_ms: int, sending_since_ms: int, due_ms: int, marked: int,
+    reply_to: str, part: int, parts: int, kind: str, body: str, client_id: str, state: str, transient: int,
+    attempts: int, created_ms: int, first_sent_ms: int, sending_since_ms: int, due_ms: int, marked: int,
 ) -> OutboxPart:  # fmt: skip
     return OutboxPart(
         PartId(part_id), AccountId(account), reply_id, MessageId(message_id), ConversationKey(conversation),

@@ -1,0 +1,168 @@
+"""Received files on disk: stored as they arrive, counted, and removed when they are old."""
+
+import asyncio
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+from bridge.channel.contract import FileKind
+from bridge.channel.http import TooLargeError
+from bridge.media.images import MAX_PIXELS, READABLE, image_size, is_usable
+from bridge.media.names import unique_name
+from bridge.media.newfile import NewFile
+from bridge.media.sniff import UNKNOWN, kind_of, sniff_file
+
+T = TypeVar("T")
+_WRITE_BYTES: Final = 262_144  # gathered before a thread is asked to write
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A stored file. ``pixels`` is the width and height of a picture whose header could be read."""
+
+    path: Path
+    size: int
+    sha256: str
+    mime: str
+    kind: FileKind
+    pixels: tuple[int, int] | None = None
+
+
+async def save(
+    chunks: AsyncIterator[bytes],
+    directory: Path,
+    name: str,
+    *,
+    limit_bytes: int,
+    declared: str = "",
+    max_pixels: int = MAX_PIXELS,
+) -> Saved:
+    """Store what comes as a new file ``<12 hex>-<safe name>``, durable on return, for the owner alone.
+
+    A picture with too many pixels, or with a header that cannot be read, counts as bytes of unknown type.
+    On any failure, cancellation included, nothing is left behind.
+
+    Raises:
+        TooLargeError: more than ``limit_bytes`` came.
+        OSError: the disk does not take it.
+    """
+    file, digest, size = NewFile(directory / unique_name(name)), hashlib.sha256(), 0
+    done = False
+
+    def write(data: bytes) -> None:
+        digest.update(data)
+        file.write(data)
+
+    try:
+        await _to_the_end(file.create)
+        waiting = bytearray()
+        async for chunk in chunks:
+            size += len(chunk)
+            if size > limit_bytes:
+                raise TooLargeError(f"a file is over {limit_bytes} bytes")
+            waiting += chunk
+            if len(waiting) >= _WRITE_BYTES:
+                await _to_the_end(partial(write, bytes(waiting)))
+                waiting.clear()
+        await _to_the_end(partial(write, bytes(waiting)))
+        mime, pixels = await _to_the_end(partial(_judge, file.path, declared, name, max_pixels))
+        await _to_the_end(file.finish)
+        done = True
+    finally:
+        await _to_the_end(file.close if done else file.discard)
+    return Saved(file.path, size, digest.hexdigest(), mime, kind_of(mime), pixels)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or the link in its place; blocks. One that is gone is fine.
+
+    Raises:
+        OSError: it stays.
+    """
+    path.unlink(missing_ok=True)
+
+
+def sweep(root: Path, older_than: timedelta, now: datetime) -> int:
+    """Remove the files under ``root`` that were last written before, and directories left empty; blocks.
+
+    ``root`` stays. Returns how many files went. What cannot be removed stays until the next time.
+    """
+    before, removed = (now - older_than).timestamp(), 0
+    emptied: set[str] = set()
+    for folder, _, names in os.walk(root, topdown=False):
+        gone = sum(_remove_old(Path(folder, name), before) for name in names)
+        removed += gone
+        if folder != os.fspath(root) and (gone or folder in emptied) and _remove_empty(folder):
+            emptied.add(os.path.dirname(folder))
+    return removed
+
+
+def usage(root: Path) -> int:
+    """The bytes of all files under ``root``; blocks."""
+    return sum(found.st_size for found in _regular_files(root))
+
+
+def free_fraction(path: Path) -> float:
+    """How much of the disk of ``path`` is free, 0 to 1; blocks.
+
+    Raises:
+        OSError: there is no such path.
+    """
+    disk = shutil.disk_usage(path)
+    return disk.free / disk.total if disk.total else 0.0
+
+
+async def _to_the_end(call: Callable[[], T]) -> T:
+    """Run ``call`` in a thread; when cancelled, wait for it before passing that on, so nothing races it."""
+    running = asyncio.get_running_loop().run_in_executor(None, call)
+    try:
+        await asyncio.wait([running])
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        running.exception()  # looked at: the cancellation says more
+        raise
+    return running.result()
+
+
+def _judge(path: Path, declared: str, name: str, max_pixels: int) -> tuple[str, tuple[int, int] | None]:
+    mime = sniff_file(path, declared, name)
+    if mime not in READABLE:
+        return mime, None
+    pixels = image_size(path)
+    return (mime if is_usable(pixels, max_pixels) else UNKNOWN), pixels
+
+
+def _regular_files(root: Path) -> Iterator[os.stat_result]:
+    for folder, _, names in os.walk(root):
+        for name in names:
+            try:
+                found = os.lstat(os.path.join(folder, name))
+            except FileNotFoundError:
+                continue
+            if stat.S_ISREG(found.st_mode):
+                yield found
+
+
+def _remove_old(path: Path, before: float) -> bool:
+    try:
+        if os.lstat(path).st_mtime >= before:
+            return False
+        path.unlink()
+    except OSError:
+        return False
+    return True
+
+
+def _remove_empty(folder: str) -> bool:
+    try:
+        os.rmdir(folder)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,37 @@
+"""How large a picture is, from its header alone: nothing here decodes pixels. Blocks while reading."""
+
+import io
+import struct
+from pathlib import Path
+from typing import Final
+
+from PIL import Image
+
+MAX_PIXELS: Final = 50_000_000
+READABLE: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "image/tiff"})
+_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
+_BROKEN = (
+    OSError, ValueError, SyntaxError, TypeError, LookupError, ArithmeticError, struct.error, RuntimeError,
+    AttributeError, MemoryError,
+)  # fmt: skip # whatever Pillow's parsers raise on a broken header
+
+Image.MAX_IMAGE_PIXELS = (
+    None  # the size is judged here; Pillow's own check would warn or raise before telling it
+)
+
+
+def image_size(source: Path | bytes) -> tuple[int, int] | None:
+    """Width and height in pixels as the header tells, or ``None`` for what is no picture we know."""
+    try:
+        with Image.open(
+            io.BytesIO(source) if isinstance(source, bytes) else source, formats=_FORMATS
+        ) as image:
+            width, height = image.size
+    except _BROKEN:
+        return None
+    return (width, height) if width > 0 and height > 0 else None
+
+
+def is_usable(size: tuple[int, int] | None, max_pixels: int = MAX_PIXELS) -> bool:
+    """Whether a picture of ``size`` may be shown to a model or decoded."""
+    return size is not None and size[0] * size[1] <= max_pixels

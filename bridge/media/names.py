@@ -1,0 +1,48 @@
+"""Names of files that others chose, made harmless for every file system, terminal and reader. Pure."""
+
+import re
+import unicodedata
+from typing import Final
+
+from bridge.ids import new_hex
+
+MAX_NAME_BYTES: Final = 96
+_SUFFIX_BYTES = 16  # a longer ending is no extension
+_REPLACED = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff/\\:*?"<>|]')
+_RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])[ ]*(\.|\Z)", re.IGNORECASE)
+_EXTENSION = re.compile(r"[a-z0-9]{1,10}", re.IGNORECASE)
+
+
+def safe_name(name: str, kind: str = "file", extension: str = "") -> str:
+    """A name of at most 96 bytes of UTF-8 that stays in its directory and shows as what it is.
+
+    It is the last component of ``name`` in Unicode's composed form, without invisible characters and without
+    dots at its ends; what some system forbids becomes ``_``. An empty one becomes ``kind.extension``.
+    """
+    last = re.split(r"[/\\]", name)[-1]
+    visible = "".join(char for char in last if unicodedata.category(char) != "Cf")
+    kept = _trimmed(_shortened(_trimmed(_REPLACED.sub("_", unicodedata.normalize("NFC", visible)))))
+    if not kept:
+        return f"{kind}.{extension}" if _EXTENSION.fullmatch(extension) else kind
+    return f"_{kept}" if _RESERVED.match(kept) else kept
+
+
+def unique_name(name: str) -> str:
+    """``name`` made safe, after 12 random hex digits and a dash."""
+    return f"{new_hex(12)}-{safe_name(name)}"
+
+
+def _trimmed(name: str) -> str:
+    """Without white space at its ends, nor dots, which hide a file or are dropped by some systems."""
+    return re.sub(r"\A[\s.]+|[\s.]+\Z", "", name)
+
+
+def _shortened(name: str) -> str:
+    """At most 96 bytes, cut before the extension."""
+    if len(name.encode()) <= MAX_NAME_BYTES:
+        return name
+    stem, dot, suffix = name.rpartition(".")
+    if not stem or len(suffix.encode()) > _SUFFIX_BYTES:
+        stem, dot, suffix = name, "", ""
+    room = MAX_NAME_BYTES - len((dot + suffix).encode())
+    return stem.encode()[:room].decode(errors="ignore").rstrip() + dot + suffix

@@ -8,7 +8,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from bridge.errors import BridgeError
 
 
 class Risk(StrEnum):
@@ -57,3 +59,27 @@ class Tool(Protocol):
     async def run(self, arguments: Any, place: CallPlace) -> ToolResult:
         """Do it. A failure is a result for the model, never an exception. Cancelling stops it."""
         ...
+
+
+class Arguments(BaseModel):
+    """Base of a tool's arguments: exact types, no unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ArgumentsError(BridgeError):
+    """A tool's arguments were refused; the text names the fields and holds no value."""
+
+
+def read_arguments(model: type[BaseModel], raw: Any) -> BaseModel:
+    """``raw`` as ``model`` has it.
+
+    Raises:
+        ArgumentsError: it does not fit.
+    """
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        said = [f"{'.'.join(map(str, one['loc'])) or 'the arguments'}: {one['msg']}" for one in found[:8]]
+        raise ArgumentsError("; ".join(said)) from None  # the cause would show the values

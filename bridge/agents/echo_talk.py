@@ -1,0 +1,36 @@
+"""One turn of the echo agent: what it says, and what it asks for."""
+
+from typing import Any
+
+from bridge.agents.contract import Gate, Sink, Turn
+from bridge.agents.echo_text import pieces
+from bridge.clock import Clock
+from bridge.tools.contract import ToolResult
+
+NO_TOOLS = "This chat has no tools, so I cannot do that here."
+
+
+class Talk:
+    """``steps`` counts what was said, as a model's requests would be."""
+
+    def __init__(self, turn: Turn, sink: Sink, gate: Gate, clock: Clock) -> None:
+        self.turn, self.clock = turn, clock
+        self.steps = 0
+        self._sink, self._gate = sink, gate
+
+    async def say(self, text: str) -> None:
+        """One step: the text as a preview, piece by piece, then whole."""
+        for piece in pieces(text):
+            await self._sink.delta(piece)
+        await self._sink.completed(text)
+        self.steps += 1
+
+    async def call(self, saying: str, tool: str, arguments: dict[str, Any]) -> ToolResult:
+        """Say what comes, then do it; where the session lacks the tool, nothing is done."""
+        if tool not in self.turn.tools:
+            text = (
+                NO_TOOLS if not self.turn.tools else f"This session has no tool {tool}, so I cannot do that."
+            )
+            return ToolResult(False, text)
+        await self.say(saying)
+        return await self._gate.call(tool, arguments)

@@ -1,0 +1,203 @@
+"""The turn that runs: recorded before it starts, ended by exactly one event, recorded before that is sent."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from bridge.agents.contract import AgentFailure
+from bridge.clock import unix_ms
+from bridge.errors import StoreError
+from bridge.logs import get_logger
+from bridge.protocol.codec import write
+from bridge.protocol.events import (
+    SessionTrimmed,
+    TurnCancelled,
+    TurnCompleted,
+    TurnEvent,
+    TurnFailed,
+    TurnStarted,
+)
+from bridge.protocol.shared import Usage
+from bridge.sessions.context import Context
+from bridge.sessions.history import encode, is_too_large
+from bridge.sessions.isolate import Isolated, finish
+from bridge.sessions.progress import clean
+from bridge.sessions.scope import TurnScope, Work
+from bridge.sessions.turns import TurnRun
+from bridge.store.contract import BeginTurn, EndTurn
+
+log = get_logger(__name__)
+
+TURN_RESERVE = 1_000_000  # numbers kept for one turn, far more than it has events
+FAILURE_CHARACTERS = 300
+
+End = Callable[[int], TurnEvent]
+"""The terminal event, given its number."""
+
+
+class ActiveTurn:
+    """``begun`` is set once the client was told that the turn has started."""
+
+    def __init__(self, context: Context, work: Work) -> None:
+        self.work = work
+        self.begun = asyncio.Event()
+        self._context = context
+        self._scope = TurnScope(context, work)
+        self._run = TurnRun(self._scope)
+        self._task: Isolated | None = None
+        self._recorded = self._cancelled = self._over = False
+
+    def cancel(self) -> bool:
+        """Stop the turn, if it is not over yet: it then ends as cancelled."""
+        if self._over:
+            return False
+        self._cancelled = True
+        if self._task is not None:
+            self._task.cancel()
+        return True
+
+    async def carry_out(self) -> None:
+        """Begin, run and end the turn. Being cancelled, or a client that stalls, ends it as cancelled.
+
+        Raises:
+            StalledError: the client does not read.
+            FrameTooLargeError: the turn's request id alone is too long to answer.
+        """
+        try:
+            await self._begin()
+            error = await self._answer()
+        except BaseException:  # the connection ends, and the turn with it: recorded all the same
+            self._cancelled = True
+            await finish(self._end(None) if self.begun.is_set() else self._end_unsent())
+            raise
+        await finish(self._end(error))
+
+    async def _begin(self) -> None:
+        context, upto = self._context, self._context.events.last + TURN_RESERVE
+        now_ms = unix_ms(context.services.clock.now())
+        step = BeginTurn(context.session_id, self.work.turn_id, self.work.request_id, upto, now_ms)
+        self._recorded = True  # or maybe, when cancelled: its end is recorded in any case
+        try:
+            await context.services.store.do(step)
+            context.events.reserved(upto)
+        except StoreError as error:
+            self._recorded = False
+            log.error("turn.not_recorded", session=context.session_id, error=error)
+        await context.events.send(self._event(TurnStarted), context.services.deadlines.reply)
+        self.begun.set()
+
+    async def _answer(self) -> BaseException | None:
+        """Run the agent; return what ended it early. Nothing runs that is not recorded."""
+        if not self._recorded:
+            return AgentFailure("internal_error", "the turn could not be recorded, so it was not run")
+        if self._cancelled:
+            return asyncio.CancelledError()
+        stop_seconds = self._context.services.deadlines.turn
+        self._task = Isolated(self._run.run(), f"turn {self.work.turn_id}", stop_seconds)
+        return await self._task.ended()
+
+    async def _end(self, error: BaseException | None) -> None:
+        """Send the terminal event, as recorded; without a record the turn has failed."""
+        self._over = True
+        self._scope.close()
+        if error is None and is_too_large(self._scope.entries):
+            error = AgentFailure("history_limit", "the turn alone is more than a session's history holds")
+        completed = error is None and not self._cancelled
+        if not completed:
+            await self._remove_copies()
+        try:
+            await self._send_end(self._ending(error), completed)
+        except StoreError as problem:
+            log.error("turn.end_not_recorded", session=self._context.session_id, error=problem)
+            await self._remove_copies()
+            failed = self._event(
+                TurnFailed, code="internal_error", message="the answer could not be recorded"
+            )
+            await self._context.events.send(failed, self._context.services.deadlines.reply)
+
+    async def _send_end(self, ending: End, completed: bool) -> None:
+        reply_seconds = self._context.services.deadlines.reply
+        if not self._recorded:
+            await self._context.events.send(ending, reply_seconds)
+            return
+        dropped = await self._trim() if completed else 0
+
+        async def record(event: TurnEvent) -> None:
+            await self._record(event, completed, dropped)
+
+        await self._context.events.send_recorded(ending, record, reply_seconds)
+
+    async def _record(self, event: TurnEvent, completed: bool, dropped: int) -> None:
+        """Store the turn's end, and what it adds to the history when it was completed."""
+        added = self._scope.entries if completed else []
+        said = [self._scope.said] if self._scope.said else []
+        attached = self._scope.attached if completed else []
+        step = EndTurn(
+            session_id=self._context.session_id,
+            turn_id=self.work.turn_id,
+            events=tuple(write(one) for one in [*said, *attached, event]),
+            history=tuple(encode(entry) for entry in added),
+            seq=event.seq,
+            now_ms=unix_ms(self._context.services.clock.now()),
+            dropped=dropped,
+        )
+        await self._context.services.store.do(step)
+        self._context.history.add(added, dropped)
+
+    async def _end_unsent(self) -> None:
+        """Record the end of a turn that no client was told of."""
+        self._over = True
+        try:
+            await self._record(self._event(TurnCancelled)(self._context.events.last), False, 0)
+        except StoreError as error:
+            log.error("turn.end_not_recorded", session=self._context.session_id, error=error)
+
+    async def _trim(self) -> int:
+        """Tell the client how many of the oldest messages have to go; returns that."""
+        history = self._context.history
+        dropped = history.surplus(self._scope.entries)
+        if dropped:
+            left = history.size_bytes(dropped, self._scope.entries)
+            await self._context.events.send(
+                lambda seq: SessionTrimmed(
+                    request_id=self.work.request_id,
+                    session_id=self._context.session_id,
+                    seq=seq,
+                    removed_messages=dropped,
+                    history_bytes=left,
+                ),
+                self._context.services.deadlines.reply,
+            )
+        return dropped
+
+    def _ending(self, error: BaseException | None) -> End:
+        usage = self._run.usage
+        if self._cancelled or isinstance(error, asyncio.CancelledError):
+            return self._event(TurnCancelled)
+        if error is None and usage is not None:
+            tokens = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
+            return self._event(TurnCompleted, steps=usage.steps, usage=tokens)
+        if isinstance(error, AgentFailure):
+            message = clean(str(error))[:FAILURE_CHARACTERS]
+            return self._event(TurnFailed, code=error.code, message=message)
+        log.error("turn.broken", session=self._context.session_id, error=error)
+        return self._event(
+            TurnFailed, code="internal_error", message="the agent broke off: see the daemon's log"
+        )
+
+    def _event(self, kind: type[TurnEvent], **fields: object) -> End:
+        return lambda seq: self._scope.event(kind, seq, **fields)
+
+    async def _remove_copies(self) -> None:
+        """Delete the files that will not be delivered."""
+        copies, self._scope.copies = self._scope.copies, []
+        if copies:
+            await asyncio.to_thread(_remove, copies)
+
+
+def _remove(paths: list[str]) -> None:
+    for path in paths:
+        try:
+            Path(path).unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("turn.copy_not_removed", error=error)

@@ -1,0 +1,58 @@
+"""Who says yes to a tool call: the session's policy, or the client, call by call."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from enum import Enum
+from typing import Literal
+
+from bridge.ids import new_uuid
+from bridge.sessions.errors import RequestError
+from bridge.tools.contract import Risk
+
+Policy = Literal["on-risk", "always", "never"]
+
+DENIED = "The call was denied. Do not try it again unless the user asks for it."
+
+
+class Decision(Enum):
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+def decide(policy: Policy, risk: Risk) -> Decision:
+    """What ``policy`` says to a call of ``risk``."""
+    if policy == "always":
+        return Decision.ASK
+    if risk is Risk.READ_ONLY:
+        return Decision.ALLOW
+    return Decision.ASK if policy == "on-risk" else Decision.DENY
+
+
+class Approvals:
+    """The questions that wait for the client, each found by the id that was given out."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, asyncio.Future[bool]] = {}
+
+    async def ask(self, announce: Callable[[str], Awaitable[None]]) -> bool:
+        """Announce a new question under its id and wait for the answer. Cancelling withdraws it."""
+        approval_id = new_uuid()
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._open[approval_id] = answer
+        try:
+            await announce(approval_id)
+            return await answer
+        finally:
+            self._open.pop(approval_id, None)
+
+    def resolve(self, approval_id: str, approved: bool) -> None:
+        """Answer once.
+
+        Raises:
+            RequestError: ``approval_not_found``: unknown, answered or withdrawn.
+        """
+        answer = self._open.pop(approval_id, None)
+        if answer is None or answer.done():
+            raise RequestError("approval_not_found", "no such question is open: it was answered or withdrawn")
+        answer.set_result(approved)

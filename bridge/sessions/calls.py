@@ -1,0 +1,126 @@
+"""An agent's tool calls: proposed, judged, run and reported, one after the other."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from bridge.agents.contract import AgentFailure, HistoryEntry, Role
+from bridge.ids import new_uuid
+from bridge.protocol.events import (
+    ApprovalRequested,
+    AssistantCompleted,
+    ToolCompleted,
+    ToolProgress,
+    ToolProposed,
+    ToolStarted,
+)
+from bridge.protocol.helpers import reply_attachment
+from bridge.sessions.approvals import DENIED, Decision, decide
+from bridge.sessions.progress import Progress, one_line
+from bridge.sessions.scope import TurnScope, whole
+from bridge.tools.contract import ArgumentsError, CallPlace, Tool, ToolResult, read_arguments
+
+STEP_CALLS = 32
+ARGUMENT_BYTES = 262_144
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    call_id: str
+    tool: Tool
+    arguments: Any  # as the tool's own model has them
+
+
+class Calls:
+    """The Gate of a turn. Calls made at the same time wait for each other."""
+
+    def __init__(self, scope: TurnScope) -> None:
+        self._scope = scope
+        self._one_by_one = asyncio.Lock()
+        self._step: AssistantCompleted | None = None
+        self._calls = 0
+
+    async def call(self, name: str, arguments: Any) -> ToolResult:
+        """See ``Gate``; raises AgentFailure (``tool_limit``) when a step asks for too much."""
+        async with self._one_by_one:
+            self._check_limits(arguments)
+            call_id = new_uuid()
+            await self._scope.send(ToolProposed, call_id=call_id, name=name, arguments=arguments)
+            result = await self._judge(call_id, name, arguments)
+            await self._report(call_id, name, result)
+            return result
+
+    def _check_limits(self, arguments: Any) -> None:
+        if self._step is not self._scope.said:
+            self._step, self._calls = self._scope.said, 0
+        self._calls += 1
+        if self._calls > STEP_CALLS:
+            raise AgentFailure("tool_limit", f"the agent asked for over {STEP_CALLS} calls at once")
+        if len(json.dumps(arguments, ensure_ascii=False).encode(errors="replace")) > ARGUMENT_BYTES:
+            raise AgentFailure("tool_limit", f"a call's arguments are over {ARGUMENT_BYTES} bytes")
+
+    async def _judge(self, call_id: str, name: str, arguments: Any) -> ToolResult:
+        """What comes of the call, up to and without its report."""
+        tool = self._scope.context.tools.get(name)
+        if tool is None:
+            return ToolResult(False, "There is no such tool here.")
+        try:
+            call = Call(call_id, tool, read_arguments(tool.arguments, arguments))
+        except ArgumentsError as error:
+            return ToolResult(False, f"The arguments were refused: {error}")
+        if not await self._is_approved(call):
+            return ToolResult(False, DENIED)
+        await self._scope.send(ToolStarted, call_id=call_id, name=name)
+        return await self._run(call)
+
+    async def _is_approved(self, call: Call) -> bool:
+        decision = decide(self._scope.context.policy, call.tool.risk)
+        if decision is not Decision.ASK:
+            return decision is Decision.ALLOW
+
+        async def announce(approval_id: str) -> None:
+            await self._scope.send(
+                ApprovalRequested,
+                approval_id=approval_id,
+                call_id=call.call_id,
+                name=call.tool.name,
+                risk=call.tool.risk.value,
+                cwd=str(self._scope.context.cwd),
+                summary=one_line(whole(call.tool.summary(call.arguments))),
+            )
+
+        return await self._scope.context.approvals.ask(announce)
+
+    async def _run(self, call: Call) -> ToolResult:
+        async def show(text: str) -> None:
+            await self._scope.send(ToolProgress, call_id=call.call_id, text=text)
+
+        progress = Progress(self._scope.context.services.clock, show)
+        async with asyncio.TaskGroup() as tasks:
+            showing = tasks.create_task(progress.run())
+            place = CallPlace(self._scope.context.cwd, progress.line)
+            result = await call.tool.run(call.arguments, place)
+            self._note_copy(call.tool.name, result)  # before anything can be cancelled
+            showing.cancel()
+        return ToolResult(result.success, whole(result.output), result.truncated)
+
+    async def _report(self, call_id: str, name: str, result: ToolResult) -> None:
+        report = await self._scope.send(
+            ToolCompleted,
+            call_id=call_id,
+            name=name,
+            success=result.success,
+            output=result.output,
+            truncated=result.truncated,
+        )
+        self._scope.entries.append(
+            HistoryEntry(role=Role.TOOL, text=result.output, name=name, call_id=call_id)
+        )
+        if reply_attachment(name, result.success, result.output):
+            self._scope.attached.append(report)
+
+    def _note_copy(self, name: str, result: ToolResult) -> None:
+        attachment = reply_attachment(name, result.success, result.output)
+        if attachment is not None:
+            self._scope.copies.append(attachment.path)

@@ -1,0 +1,100 @@
+"""One client's connection: lines in, answers out, and the end of everything that belongs to it."""
+
+import asyncio
+
+from bridge.protocol import ours
+from bridge.protocol.errors import ProtocolError
+from bridge.protocol.events import ErrorEvent
+from bridge.protocol.frames import LineDecoder, TooLong
+from bridge.protocol.limits import CLIENT_FRAME_BYTES
+from bridge.protocol.shared import Peer
+from bridge.sessions.contract import Services
+from bridge.sessions.errors import RequestError
+from bridge.sessions.live import LiveSessions
+from bridge.sessions.outbound import Outbound
+from bridge.sessions.requests import FatalError, Requests
+
+READ_BYTES = 65_536
+
+
+class Connection:
+    """``run`` serves the client until it is gone; cancelling ends its turn, and says so if it reads."""
+
+    def __init__(
+        self,
+        services: Services,
+        live: LiveSessions,
+        server: Peer,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        self._deadlines, self._live = services.deadlines, live
+        self._reader, self._writer = reader, writer
+        self._outbound = Outbound()
+        self._requests = Requests(services, live, server, self._outbound)
+        self._turns: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Raises StalledError or FrameTooLargeError, in a group, for a client that could not be answered."""
+        self._writer.transport.set_write_buffer_limits(high=0)  # so that drained means given to the kernel
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                writing = tasks.create_task(self._outbound.run(self._writer))
+                try:
+                    await self._serve()
+                finally:
+                    self._outbound.finish()
+                    await asyncio.wait([writing], timeout=self._deadlines.writer)
+                    writing.cancel()
+        finally:
+            self._writer.transport.abort()
+
+    async def _serve(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                try:
+                    await self._read(tasks)
+                    self._outbound.mute()  # the client has gone: what waits is written, nothing is added
+                finally:
+                    self._hang_up()
+        finally:
+            if self._requests.session:
+                self._live.release(self._requests.session.context.session_id)
+
+    def _hang_up(self) -> None:
+        if self._requests.session and self._turns:
+            self._live.closing(self._requests.session.context.session_id)
+            self._turns.cancel()
+
+    async def _read(self, tasks: asyncio.TaskGroup) -> None:
+        """Answer line by line until the client's end, or a request that ends the connection."""
+        decoder = LineDecoder(CLIENT_FRAME_BYTES)
+        try:
+            while data := await self._receive():
+                for line in decoder.feed(data):
+                    await self._take(line, tasks)
+            for line in decoder.end():
+                await self._take(line, tasks)
+        except FatalError:
+            return
+
+    async def _receive(self) -> bytes:
+        try:
+            return await self._reader.read(READ_BYTES)
+        except OSError:
+            return b""
+
+    async def _take(self, line: bytes | TooLong, tasks: asyncio.TaskGroup) -> None:
+        try:
+            if isinstance(line, TooLong):
+                raise RequestError("invalid_request", f"a line is over {CLIENT_FRAME_BYTES} bytes")
+            await self._requests.answer(ours.read_client_message(line))
+        except ProtocolError as error:
+            await self._refuse("invalid_json", f"that is no message of the protocol: {error}")
+        except RequestError as error:
+            await self._refuse(error.code, str(error))
+        if self._turns is None and self._requests.session:
+            self._turns = tasks.create_task(self._requests.session.run())
+
+    async def _refuse(self, code: str, text: str) -> None:
+        await self._outbound.send(ErrorEvent(code=code, message=text, fatal=False), self._deadlines.reply)

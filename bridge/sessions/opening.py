@@ -1,0 +1,177 @@
+"""How a session begins on a connection: started anew, or attached as it is stored."""
+
+import asyncio
+import unicodedata
+from pathlib import Path
+
+from bridge.clock import unix_ms
+from bridge.ids import SessionId, new_uuid
+from bridge.protocol import ours
+from bridge.protocol.codec import write
+from bridge.protocol.events import SessionStarted, TurnFailed
+from bridge.protocol.limits import CHANNEL_NAME_BYTES
+from bridge.protocol.messages import SessionAttach
+from bridge.protocol.wire import Wire
+from bridge.sessions.approvals import Approvals
+from bridge.sessions.context import Context, SessionSettings
+from bridge.sessions.contract import Services
+from bridge.sessions.errors import RequestError
+from bridge.sessions.history import History
+from bridge.sessions.live import LiveSessions
+from bridge.sessions.outbound import IDLE_RESERVE, Numbered, Outbound
+from bridge.sessions.session import Session
+from bridge.store.contract import EndTurn, LoadSession, OpenSession, SessionRecord, StoredSession
+
+
+class Opener:
+    """Opens the session of one connection. Whoever gets a session must release it from ``live``."""
+
+    def __init__(self, services: Services, live: LiveSessions, outbound: Outbound) -> None:
+        self._services, self._live, self._outbound = services, live, outbound
+
+    async def start(self, message: ours.SessionStart) -> Session:
+        """Check and store a new session, and answer.
+
+        Raises:
+            RequestError: ``invalid_request``.
+            StoreError: it could not be stored.
+        """
+        self._check_overrides(message)
+        _check_channel(message.channel)
+        cwd = await asyncio.to_thread(_resolve, message.cwd)
+        if cwd is None:
+            raise RequestError("invalid_request", "the cwd is no directory: create it or choose another")
+        record = SessionRecord(
+            session_id=SessionId(new_uuid()),
+            cwd=str(cwd),
+            settings=SessionSettings.of(message).encode(),
+            seq=IDLE_RESERVE,
+        )
+        await self._services.store.do(OpenSession(record, self._now_ms()))
+        await self._live.hold(record.session_id)
+        session = self._session(record, History(), last=0)
+        await self._greet(session, message.request_id)
+        return session
+
+    async def attach(self, message: SessionAttach) -> Session:
+        """Take up a stored session, answer, and tell how its last turn ended.
+
+        Raises:
+            RequestError: ``session_not_found`` or ``invalid_request``.
+            StoreError: the end of an interrupted turn could not be stored.
+        """
+        session_id = SessionId(message.session_id)
+        await self._live.hold(session_id)
+        try:
+            return await self._attach(session_id, message)
+        except BaseException:
+            self._live.release(session_id)
+            raise
+
+    async def _attach(self, session_id: SessionId, message: SessionAttach) -> Session:
+        cwd = await asyncio.to_thread(_resolve, message.cwd)
+        stored = await self._services.store.get(LoadSession(session_id))
+        if stored is None or cwd is None or stored.record.cwd != str(cwd):
+            raise RequestError("session_not_found", "no such session is stored for this cwd: start a new one")
+        missed = [ours.read_server_event(frame) for frame in stored.last_turn]
+        interrupted = await self._end_interrupted(stored)
+        session = self._session(stored.record, History(stored.history), last=stored.record.seq)
+        await self._greet(session, message.request_id)
+        for event in [*missed, *interrupted]:
+            await self._replay(session, event)
+        return session
+
+    async def _end_interrupted(self, stored: StoredSession) -> list[TurnFailed]:
+        """Record the end of turns that a crash of the server cut off."""
+        ended = []
+        for turn_id, request_id in stored.interrupted:
+            failed = TurnFailed(
+                request_id=request_id,
+                session_id=stored.record.session_id,
+                turn_id=turn_id,
+                seq=stored.record.seq,
+                code="internal_error",
+                message="the server stopped while this turn ran",
+            )
+            step = EndTurn(
+                session_id=stored.record.session_id,
+                turn_id=turn_id,
+                events=(write(failed),),
+                history=(),
+                seq=stored.record.seq,
+                now_ms=self._now_ms(),
+            )
+            await self._services.store.do(step)
+            ended.append(failed)
+        return ended
+
+    async def _replay(self, session: Session, event: Wire) -> None:
+        """Send an event of before under its own ids and a new number, so that numbers still rise."""
+        await session.context.events.send(
+            lambda seq: event.model_copy(update={"seq": seq}), self._services.deadlines.reply
+        )
+
+    def _session(self, record: SessionRecord, history: History, last: int) -> Session:
+        settings = SessionSettings.decode(record.settings)
+        events = Numbered(self._outbound, self._services.store, record.session_id, last, record.seq)
+        return Session(
+            Context(
+                services=self._services,
+                session_id=record.session_id,
+                cwd=Path(record.cwd),
+                settings=settings,
+                tools=self._services.tools(settings.no_tools, settings.channel),
+                history=history,
+                events=events,
+                approvals=Approvals(),
+            )
+        )
+
+    async def _greet(self, session: Session, request_id: str) -> None:
+        table, reply_seconds = self._services.table, self._services.deadlines.reply
+        self._outbound.limit(table.max_server_frame_bytes)
+        started = SessionStarted(
+            request_id=request_id,
+            session_id=session.context.session_id,
+            cwd=str(session.context.cwd),
+            model=self._services.agent.model,
+            context_max_tokens=table.context_max_tokens,
+            max_server_frame_bytes=table.max_server_frame_bytes,
+            max_transcript_bytes=table.max_transcript_bytes,
+            max_transcript_items=table.max_transcript_items,
+            max_prompt_history_bytes=table.max_prompt_history_bytes,
+            max_prompt_history_items=table.max_prompt_history_items,
+        )
+        await self._outbound.send(started, reply_seconds)
+        await session.send_snapshot(None)
+
+    def _check_overrides(self, message: ours.SessionStart) -> None:
+        if message.provider or message.base_url:
+            raise RequestError(
+                "invalid_request", "provider and base_url are set in the configuration: leave them out"
+            )
+        if message.model not in (None, self._services.agent.model):
+            raise RequestError(
+                "invalid_request", f"the model here is {self._services.agent.model}: leave it out"
+            )
+
+    def _now_ms(self) -> int:
+        return unix_ms(self._services.clock.now())
+
+
+def _check_channel(channel: str | None) -> None:
+    if channel is None:
+        return
+    if not channel.strip() or len(channel.encode()) > CHANNEL_NAME_BYTES:
+        raise RequestError("invalid_request", f"a channel's name has 1 to {CHANNEL_NAME_BYTES} bytes")
+    if any(unicodedata.category(character) == "Cc" for character in channel):
+        raise RequestError("invalid_request", "a channel's name has no control characters")
+
+
+def _resolve(cwd: str) -> Path | None:
+    """The real path of the directory ``cwd``, None when it is none; blocking."""
+    try:
+        found = Path(cwd).resolve(strict=True)
+        return found if cwd and found.is_dir() else None
+    except (OSError, ValueError, RuntimeError):  # ValueError: a NUL; RuntimeError: links in a circle
+        return None

@@ -1,0 +1,77 @@
+"""One turn's own: what it was asked, what it has said, and how its events are sent."""
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from bridge.agents.contract import AgentFailure, HistoryEntry
+from bridge.ids import TurnId
+from bridge.protocol.events import AssistantCompleted, ToolCompleted, TurnEvent
+from bridge.protocol.shared import Attachment
+from bridge.sessions.context import Context
+from bridge.sessions.errors import FrameTooLargeError
+
+Event = TypeVar("Event", bound=TurnEvent)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A turn to run. ``request_id`` is that of its ``turn.start``."""
+
+    turn_id: TurnId
+    request_id: str
+    prompt: str
+    attachments: tuple[Attachment, ...]
+
+
+class TurnScope:
+    """Grows while the turn runs.
+
+    ``entries`` is its history, ``said`` its last whole text, ``attached`` reports the files of its reply, and
+    ``copies`` are the paths of all that were made for it.
+    """
+
+    def __init__(self, context: Context, work: Work) -> None:
+        self.context, self.work = context, work
+        self.entries: list[HistoryEntry] = []
+        self.said: AssistantCompleted | None = None
+        self.attached: list[ToolCompleted] = []
+        self.copies: list[str] = []
+        self._closed = False
+
+    def close(self) -> None:
+        """Send no more events: the terminal one is due."""
+        self._closed = True
+
+    async def send(self, kind: type[Event], **fields: Any) -> Event:
+        """Send an event of the turn, waiting for as long as the client does not read.
+
+        Raises:
+            AgentFailure: it is too large, or the turn is over.
+        """
+        sent: list[Event] = []
+
+        def make(seq: int) -> Event:
+            sent[:] = [self.event(kind, seq, **fields)]
+            return sent[0]
+
+        if self._closed:
+            raise AgentFailure("internal_error", "the turn is over")
+        try:
+            await self.context.events.send(make)
+        except FrameTooLargeError as error:
+            raise AgentFailure("response_limit", "the answer has a part that is too large") from error
+        return sent[0]
+
+    def event(self, kind: type[Event], seq: int, **fields: Any) -> Event:
+        return kind(
+            request_id=self.work.request_id,
+            session_id=self.context.session_id,
+            turn_id=self.work.turn_id,
+            seq=seq,
+            **fields,
+        )
+
+
+def whole(text: str) -> str:
+    """``text`` as UTF-8 can hold it: lone surrogates, as odd file names bring them, become ``?``."""
+    return text.encode(errors="replace").decode()

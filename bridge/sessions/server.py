@@ -1,0 +1,62 @@
+"""The session server: agent sessions behind protocol v3, one client per connection."""
+
+import asyncio
+import socket
+from pathlib import Path
+
+from bridge.logs import get_logger
+from bridge.protocol.shared import Peer
+from bridge.sessions.connection import Connection
+from bridge.sessions.contract import Services
+from bridge.sessions.isolate import Isolated
+from bridge.sessions.listener import listening
+from bridge.sessions.live import LiveSessions
+
+log = get_logger(__name__)
+
+ACCEPT_PAUSE_SECONDS = 0.5
+
+
+class SessionServer:
+    """Serves on the Unix socket ``path``. ``ready`` is set while clients can connect."""
+
+    def __init__(self, path: Path, services: Services, version: str) -> None:
+        self.ready = asyncio.Event()
+        self._path, self._services = path, services
+        self._peer = Peer(name="turnbridge", version=version)
+        self._live = LiveSessions()
+
+    async def run(self) -> None:
+        """Serve until cancelled: then every running turn ends as cancelled, within ``deadlines.stop``.
+
+        Raises:
+            ConfigError: another server runs here, or the socket cannot be made.
+        """
+        with listening(self._path) as server:
+            self.ready.set()
+            try:
+                await self._accept(server)
+            finally:
+                self.ready.clear()
+
+    async def _accept(self, server: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as tasks:
+            with server:  # closed before the clients' ends are awaited: nobody new is let in
+                while True:
+                    try:
+                        client, _ = await loop.sock_accept(server)
+                    except OSError as error:  # out of file descriptors, most likely: the others go on
+                        log.warning("sessions.not_accepted", error=error)
+                        await self._services.clock.sleep(ACCEPT_PAUSE_SECONDS)
+                        continue
+                    tasks.create_task(self._serve(client), name="sessions/client")
+
+    async def _serve(self, client: socket.socket) -> None:
+        """Serve one client; whatever goes wrong ends this connection alone."""
+        reader, writer = await asyncio.open_unix_connection(sock=client)
+        connection = Connection(self._services, self._live, self._peer, reader, writer)
+        work = Isolated(connection.run(), "sessions/connection", self._services.deadlines.stop)
+        error = await work.ended()
+        if error is not None:
+            log.warning("sessions.connection_ended", error=error)

@@ -1,0 +1,17 @@
+"""Which tools a session gets."""
+
+from collections.abc import Mapping
+
+from bridge.clock import Clock
+from bridge.paths import Home
+from bridge.tools.contract import Tool
+from bridge.tools.files import ListFiles, ReadFile, WriteFile
+from bridge.tools.wait import Wait
+
+
+def tools_for(home: Home, clock: Clock, no_tools: bool, channel: str) -> Mapping[str, Tool]:
+    """None with ``no_tools``; ``chat_attach`` only where a ``channel`` can deliver files."""
+    if no_tools:
+        return {}
+    tools: list[Tool] = [ListFiles(home), ReadFile(home), WriteFile(home), Wait(clock)]
+    return {tool.name: tool for tool in tools}

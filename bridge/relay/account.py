@@ -349,7 +349,7 @@ class Account:
     async def _sweep(self) -> None:
         setup = self._setup
         before = timedelta(days=setup.settings.media.keep_days)
-        root = setup.home.inbox(setup.channel_name, setup.account_name, "")
+        root = setup.home.inbox(setup.channel_name, setup.account_name, "any").parent
         with suppress(OSError):
             await asyncio.to_thread(files.sweep, root, before, self._clock.now())
 

@@ -6,11 +6,13 @@ import stat
 from pathlib import Path
 
 from bridge.agents.contract import TurnFile
+from bridge.media.images import image_size
 from bridge.protocol.limits import TURN_ATTACHMENTS
 from bridge.protocol.shared import Attachment
 from bridge.sessions.errors import RequestError
 
 KINDS = frozenset(("image", "audio", "video", "file", "sticker"))
+PICTURES = frozenset(("image", "sticker"))
 NAME_CHARACTERS = 200
 TRANSCRIPT_CHARACTERS = 4000
 
@@ -58,7 +60,7 @@ def describe(attachment: Attachment, *, with_path: bool) -> TurnFile:
         mime=_shown(attachment.mime, NAME_CHARACTERS),
         size=attachment.size,
         transcript=_shown(attachment.transcript or "", TRANSCRIPT_CHARACTERS),
-        pixels=None,
+        pixels=image_size(path) if attachment.kind in PICTURES else None,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from bridge.clock import Clock
 from bridge.paths import Home
+from bridge.tools.chat_attach import ChatAttach
 from bridge.tools.contract import Tool
 from bridge.tools.files import ListFiles, ReadFile, WriteFile
 from bridge.tools.wait import Wait
@@ -14,4 +15,6 @@ def tools_for(home: Home, clock: Clock, no_tools: bool, channel: str) -> Mapping
     if no_tools:
         return {}
     tools: list[Tool] = [ListFiles(home), ReadFile(home), WriteFile(home), Wait(clock)]
+    if channel:
+        tools.append(ChatAttach(home))
     return {tool.name: tool for tool in tools}

@@ -1,3 +1,3 @@
-"""The version, here and in ``pyproject.toml``; a test holds them together. A constant, so that it costs nothing."""
+"""The version, here and in ``pyproject.toml``; a test holds them together. A constant costs nothing."""
 
 VERSION = "0.1.0"

@@ -1,0 +1,117 @@
+"""What commands share: the option ``--home``, how errors end, and asking the daemon over its socket.
+
+Only the standard library and light modules of ours: ``status`` must start in a few times a bare interpreter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import sys
+from typing import TYPE_CHECKING, Any
+
+from bridge.errors import BridgeError, ConfigError
+
+if TYPE_CHECKING:
+    from bridge.paths import Home
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+ASK_SECONDS = 20.0
+INTERRUPTED = 130  # as shells say it
+NOT_RUNNING = 3
+
+
+class NotRunningError(BridgeError):
+    """No daemon serves this home: exit code 3."""
+
+
+def add_home(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--home", metavar="DIR", help="settings and state (default: TURNBRIDGE_HOME, else ~/.turnbridge)"
+    )
+
+
+def home(args: argparse.Namespace) -> Home:
+    from bridge.paths import Home
+
+    return Home.resolve(args.home)
+
+
+def explain(error: Exception) -> int:
+    """Say what went wrong in one line, and return the exit code."""
+    match error:
+        case NotRunningError():
+            text, code = str(error), NOT_RUNNING
+        case ConfigError():
+            text, code = str(error), 2
+        case BridgeError():
+            text, code = str(error), 1
+        case OSError():
+            text, code = f"{error.filename or 'the system'}: {error.strerror or type(error).__name__}", 1
+        case _:
+            text, code = f"a bug: {type(error).__name__}: report it with what you ran", 1
+    print(f"turnbridge: {text}", file=sys.stderr)
+    return code
+
+
+def silenced() -> int:
+    """Standard output is closed: nothing more goes there, not even when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
+def ask_daemon(where: Home, command: dict[str, Any]) -> dict[str, Any]:
+    """Send one ``daemon.control`` and return the status it is answered with.
+
+    Raises:
+        NotRunningError: nobody listens on the home's socket.
+        BridgeError: the daemon refused, or gave no answer in ``ASK_SECONDS``.
+    """
+    from bridge.version import VERSION
+
+    hello = {"type": "initialize", "request_id": "1", "protocol_version": 3}
+    hello["client"] = {"name": "turnbridge", "version": VERSION}
+    ask = {"type": "daemon.control", "request_id": "2", "command": command}
+    with _connect(where) as daemon:
+        try:
+            daemon.sendall(b"".join(json.dumps(each).encode() + b"\n" for each in (hello, ask)))
+            with daemon.makefile("rb") as lines:
+                for line in lines:
+                    if (status := _status(json.loads(line))) is not None:
+                        return status
+        except (OSError, ValueError) as error:
+            raise BridgeError("the daemon gave no usable answer: look at its log") from error
+    raise BridgeError("the daemon hung up: look at its log")
+
+
+def _connect(where: Home) -> socket.socket:
+    daemon = socket.socket(socket.AF_UNIX)
+    daemon.settimeout(ASK_SECONDS)
+    try:
+        daemon.connect(str(where.socket))
+    except (FileNotFoundError, ConnectionRefusedError) as error:
+        daemon.close()
+        raise NotRunningError(
+            f"no daemon runs on {where.root}: start it with: turnbridge run --home {where.root}"
+        ) from error
+    except OSError:
+        daemon.close()
+        raise
+    return daemon
+
+
+def _status(event: dict[str, Any]) -> dict[str, Any] | None:
+    """The status in ``event``, or None for an event that is not the answer.
+
+    Raises:
+        BridgeError: the daemon refused.
+    """
+    if event.get("type") == "daemon.status":
+        status: dict[str, Any] = event["status"]
+        return status
+    if event.get("type") == "error":
+        raise BridgeError(str(event.get("message")))
+    return None

@@ -1,0 +1,39 @@
+"""The command ``turnbridge``: one file per command, each of which imports what it needs when it runs.
+
+Exit codes: 0 yes, 1 no or unhealthy, 2 usage or settings, 3 the daemon is not running.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from bridge.cli import common, config, reload, run, send, status, try_it
+from bridge.version import VERSION
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code. Every error is one line on standard error."""
+    args = parser().parse_args(argv)
+    try:
+        code = int(args.run(args))
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return common.INTERRUPTED
+    except BrokenPipeError:  # whoever read the output has seen enough
+        return common.silenced()
+    except Exception as error:  # noqa: BLE001 - the outermost call: a person gets a line, not a traceback
+        return common.explain(error)
+    return code
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="turnbridge", description="Talk to an AI agent from the chat applications you already use."
+    )
+    top.add_argument("--version", action="version", version=f"turnbridge {VERSION}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in (run, try_it, status, send, reload, config):
+        command.register(commands)
+    return top

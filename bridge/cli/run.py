@@ -1,0 +1,117 @@
+"""``turnbridge run``: the daemon, in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from bridge.cli.common import add_home, home
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+    from collections.abc import Callable
+
+    from bridge.cli.common import Commands
+    from bridge.config import Config
+    from bridge.daemon import Ready
+    from bridge.paths import Home
+
+END_SECONDS = 2.0  # for threads that still work when the daemon has ended
+
+
+def register(commands: Commands) -> None:
+    parser = commands.add_parser("run", help="run the daemon")
+    add_home(parser)
+    parser.add_argument(
+        "--init", action="store_true", help="where there are no settings yet, write some to try it with"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run until SIGTERM or Ctrl+C (exit 0). Logs go to standard error."""
+    from bridge import logs
+    from bridge.config import load
+
+    where = home(args)
+    if args.init and not where.config.exists():
+        from bridge.cli.starter import write
+
+        write(where)
+        print(f"wrote {where.config}")
+    config = load(where.config)
+    logs.configure(config.log.level, as_json={"json": True, "console": False}.get(config.log.format))
+    return serve(where, config)
+
+
+def serve(where: Home, config: Config) -> int:
+    import asyncio
+    import os
+    import threading
+
+    from bridge.clock import SystemClock
+    from bridge.daemon import run_daemon
+
+    def ready(state: Ready) -> None:
+        print(greeting(where, state), flush=True)
+
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        code = runner.run(run_daemon(where, config, clock=SystemClock(), ready=ready))
+        hung = threading.Timer(END_SECONDS, os._exit, (code,))
+        hung.daemon = True
+        hung.start()
+    hung.cancel()
+    return code
+
+
+def loop_factory() -> Callable[[], AbstractEventLoop] | None:
+    """uvloop's, where it is installed: a waiting TLS connection takes a fifth of the memory."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def greeting(where: Home, state: Ready) -> str:
+    """Where everything is, and the one line to type next."""
+    lines = [
+        "",
+        "  Turnbridge is running.  Ctrl+C stops it.",
+        "",
+        f"    settings   {where.config}",
+        f"    health     {state.address}/healthz",
+    ]
+    lines += [f"    account    {account.id}" for account in state.accounts]
+    if any(account.id == "webhook:demo" for account in state.accounts):
+        lines += [
+            "",
+            "  Now, in another terminal, send it a picture and get it back:",
+            "",
+            f"    {next_line(where)}",
+        ]
+    else:
+        lines += ["", "  How it is, at any time:", "", f"    {program()} status --home {shown(where)}"]
+    return "\n".join([*lines, ""])
+
+
+def next_line(where: Home) -> str:
+    return f"{program()} try --home {shown(where)}"
+
+
+def program() -> str:
+    """This program, as it can be typed here."""
+    import os
+
+    path = os.path.relpath(sys.argv[0])
+    return path if os.path.basename(path) == "turnbridge" and not path.startswith("..") else "turnbridge"
+
+
+def shown(where: Home) -> str:
+    """The home, relative where that is shorter, quoted where a shell needs it."""
+    import os
+    import shlex
+
+    relative = os.path.relpath(where.root)
+    return shlex.quote(min(relative, str(where.root), key=len))

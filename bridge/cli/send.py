@@ -1,0 +1,33 @@
+"""``turnbridge send``: a message from an account, through the daemon's outbox."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bridge.cli.common import add_home, ask_daemon, home
+
+if TYPE_CHECKING:
+    from bridge.cli.common import Commands
+
+
+def register(commands: Commands) -> None:
+    parser = commands.add_parser("send", help="send a message from an account")
+    parser.add_argument("account", help="the account, such as feishu:main")
+    parser.add_argument("to", help="the platform's id of the chat or person")
+    parser.add_argument("text", help="the message; may be empty with a file", metavar="TEXT")
+    parser.add_argument(
+        "--file", action="append", default=[], metavar="PATH", help="a file to send; repeatable"
+    )
+    add_home(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit 0 once the message is stored for delivery."""
+    files = [str(Path(file).absolute()) for file in args.file]
+    command = {"action": "send", "account": args.account, "to": args.to, "text": args.text, "files": files}
+    ask_daemon(home(args), command)
+    print(f"stored; {args.account} delivers it")
+    return 0

@@ -1,0 +1,51 @@
+"""The settings that ``turnbridge run --init`` writes: one account to try things with, on this machine."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bridge.paths import Home
+
+CHANNEL, ACCOUNT, OWNER = "webhook", "demo", "you"
+
+SETTINGS = f"""\
+# Turnbridge's settings. Each one, with its default and its reason, is in config.example.toml.
+# Check them with: turnbridge config check. Have a running daemon read them again with: turnbridge reload.
+
+[daemon]
+agent = "echo" # answers without any network; it drives files, tools and failures by plain words
+
+[web]
+host = "127.0.0.1"
+port = 8470
+
+# A chat to try it with: `turnbridge try` is its other side. Its secrets are in credentials/webhook/demo.json.
+[channels.{CHANNEL}.{ACCOUNT}]
+owner = "{OWNER}"
+remote_tools = "owner" # the owner's direct chat may use tools, in the folder workspace/ of this home
+"""
+
+
+def write(where: Home) -> None:
+    """Write settings and freshly made secrets, for their owner alone. Secrets that are there stay.
+
+    Raises:
+        ConfigError: they cannot be written.
+    """
+    from bridge.paths import write_private
+
+    credentials = where.credentials(CHANNEL, ACCOUNT)
+    where.private_dir(credentials.parent)
+    if not credentials.exists():
+        write_private(credentials, json.dumps(secrets(), indent=2).encode() + b"\n")
+    write_private(where.config, SETTINGS.encode())
+
+
+def secrets() -> dict[str, object]:
+    """What signs messages, and what asks for replies: 32 random bytes each."""
+    from base64 import b64encode
+    from secrets import token_bytes, token_urlsafe
+
+    return {"secrets": ["whsec_" + b64encode(token_bytes(32)).decode()], "ask_token": token_urlsafe(32)}

@@ -1,0 +1,250 @@
+"""The daemon: builds every part and runs it. The only place that does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any, TypeVar
+
+from bridge import registry
+from bridge.agents.contract import Agent
+from bridge.channel import Http
+from bridge.channel.transport import http_session
+from bridge.clock import Clock, unix_ms
+from bridge.config import Config, WebTable, load
+from bridge.control import Control
+from bridge.errors import BridgeError, ConfigError, StoreError
+from bridge.health import Snapshot, State
+from bridge.logs import get_logger
+from bridge.paths import Home
+from bridge.plans import Planner, Served
+from bridge.process import only_daemon, raise_descriptor_limit, stopping
+from bridge.relay.asked import remove_copies
+from bridge.sessions.contract import Services
+from bridge.sessions.server import SessionServer
+from bridge.store.contract import Prune, Store
+from bridge.store.sqlite import open_store
+from bridge.supervisor import Supervisor, isolated
+from bridge.tables import validate
+from bridge.tools.choose import tools_for
+from bridge.version import VERSION
+from bridge.web.listener import Route, listening
+
+E = TypeVar("E", bound=BaseException)
+
+CRASHES = 3  # of our own parts, within ...
+CRASH_SECONDS = 60.0  # ... these end the daemon: the service manager starts it again
+PAUSE_SECONDS = 1.0
+UPKEEP_SECONDS = 60.0
+HELD_DAYS = 7
+SPARE_DESCRIPTORS = 512  # for the store, connections to platforms, files
+
+log = get_logger(__name__)
+
+StoreWrap = Callable[[Store], Store]
+
+
+class CrashedError(BridgeError):
+    """The daemon's own parts crashed too often."""
+
+
+class _StopError(Exception):
+    """Ends the group of all parts: the daemon was told to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The daemon serves: its web address, and the accounts as they are right then."""
+
+    address: str
+    accounts: tuple[Snapshot, ...]
+
+
+async def run_daemon(
+    home: Home,
+    config: Config,
+    *,
+    clock: Clock,
+    store_wrap: StoreWrap | None = None,
+    ready: Callable[[Ready], None] | None = None,
+) -> int:
+    """Run until SIGTERM or SIGINT (0), or until the disk cannot be trusted (1). Cancelling stops it, too.
+
+    ``store_wrap`` may put something around the store; ``ready`` is called once everything serves.
+
+    Raises:
+        ConfigError: the settings cannot be used, or an address is taken.
+        RunningError: another daemon has this home.
+        CrashedError: its own parts crashed three times within a minute.
+    """
+    stop: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    with only_daemon(home), stopping(stop, config.daemon.stop_seconds):
+        daemon = Daemon(home, config, clock, stop)
+        try:
+            await daemon.run(store_wrap or (lambda store: store), ready or (lambda _: None))
+        except BaseExceptionGroup as group:
+            if _first(group, _StopError) is None:
+                raise _first(group, BridgeError) or group from None
+        log.info("daemon.stopped")
+        return stop.result()
+
+
+class Daemon:
+    """What the parts share. ``stop`` is set, to an exit code, when all of it shall end."""
+
+    def __init__(self, home: Home, config: Config, clock: Clock, stop: asyncio.Future[int]) -> None:
+        self._home, self._config, self._clock, self._stop = home, config, clock, stop
+        self._supervisor = Supervisor(clock)
+        self._crashes: deque[float] = deque(maxlen=CRASHES)
+
+    async def run(self, wrap: StoreWrap, ready: Callable[[Ready], None]) -> None:
+        """Run all parts; ends by an exception group only."""
+        for folder in (self._home.outbox, self._home.root / "workspace"):
+            self._home.private_dir(folder)
+        agent = self._agent()
+        async with open_store(self._home.db, fatal=self._disk_failed) as file, http_session() as session:
+            store = wrap(file)
+            planner = Planner(self._home, self._clock, store, Http(session, clock=self._clock))
+            await self._serve(store, planner, agent, ready)
+
+    async def _serve(
+        self, store: Store, planner: Planner, agent: Agent, ready: Callable[[Ready], None]
+    ) -> None:
+        """All parts side by side, so that they stop side by side, too."""
+        sessions = SessionServer(self._home.socket, self._services(store, planner, agent), VERSION)
+        port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        started = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+
+            def keep(name: str, part: Callable[[], Coroutine[Any, Any, None]]) -> None:
+                tasks.create_task(self._keep(name, part), name=f"daemon/{name}")
+
+            tasks.create_task(self._until_stopped(), name="daemon/stop")
+            keep("sessions", sessions.run)
+            keep("web", lambda: self._listen(port))
+            keep("accounts", lambda: self._run_accounts(planner, sessions.ready, started))
+            keep("upkeep", lambda: upkeep(store, self._config.store.keep_days, self._home, self._clock))
+            await started.wait()
+            address = f"http://{_shown(self._config.web.host)}:{await port}"
+            log.info("daemon.ready", version=VERSION, pid=os.getpid(), address=address)
+            ready(Ready(address, tuple(self._supervisor.snapshots())))
+
+    # --- the parts --------------------------------------------------------------------------------
+
+    def _agent(self) -> Agent:
+        name = self._config.daemon.agent
+        spec = registry.agents().load(name)
+        table = self._config.agents.get(name, {})
+        return spec.create(validate(spec.settings, table, self._home.config, f"agents.{name}"))
+
+    def _services(self, store: Store, planner: Planner, agent: Agent) -> Services:
+        return Services(
+            agent=agent,
+            tools=partial(tools_for, self._home, self._clock),
+            store=store,
+            clock=self._clock,
+            control=Control(self._supervisor, store, lambda: self._reload(planner), VERSION),
+            table=self._config.sessions,
+        )
+
+    async def _listen(self, port: asyncio.Future[int]) -> None:
+        async with listening(_bounded(self._config.web), self._find, self._clock, self._states) as listener:
+            if not port.done():
+                port.set_result(listener.port)
+            await asyncio.Event().wait()
+
+    def _find(self, channel: str, account: str) -> Route | None:
+        found = self._supervisor.component(f"{channel}:{account}")
+        return found if isinstance(found, Served) else None
+
+    def _states(self) -> Mapping[str, int]:
+        return Counter(snapshot.state.value for snapshot in self._supervisor.snapshots())
+
+    async def _run_accounts(self, planner: Planner, sessions: asyncio.Event, started: asyncio.Event) -> None:
+        async with self._supervisor.running():
+            await sessions.wait()
+            await self._supervisor.reconcile(planner.plans(self._config))
+            started.set()
+            await asyncio.Event().wait()
+
+    async def _reload(self, planner: Planner) -> None:
+        """Read the settings again and make the accounts so.
+
+        Raises:
+            ConfigError: they cannot be read, and everything stays as it is; or an account is broken.
+        """
+        config = await asyncio.to_thread(load, self._home.config)
+        for table in ("daemon", "web", "store", "sessions", "log", "agents"):
+            if getattr(config, table) != getattr(self._config, table):
+                log.warning("reload.needs_restart", table=table)
+        plans = await asyncio.to_thread(planner.plans, config)
+        await self._supervisor.reconcile(plans, revive=True)
+        if broken := [plan.first for plan in plans if plan.first.state is State.FAILED]:
+            raise ConfigError("; ".join(f"{one.id}: {one.reason}" for one in broken))
+
+    # --- how it ends ------------------------------------------------------------------------------
+
+    async def _keep(self, name: str, part: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run ``part`` again when it crashes, unless our parts do so too often.
+
+        Raises:
+            ConfigError: the part's own, which no repetition mends.
+            CrashedError: too often.
+        """
+        while True:
+            error = await isolated(part(), f"daemon/{name}/run", self._config.daemon.stop_seconds)
+            if isinstance(error, ConfigError):
+                raise error
+            log.error("daemon.part_crashed", part=name, error=error)
+            self._crashes.append(self._clock.monotonic())
+            if len(self._crashes) == CRASHES and self._crashes[-1] - self._crashes[0] <= CRASH_SECONDS:
+                raise CrashedError("the daemon's own parts crash again and again: the log says where")
+            await self._clock.sleep(PAUSE_SECONDS)
+
+    async def _until_stopped(self) -> None:
+        await asyncio.shield(self._stop)
+        raise _StopError
+
+    def _disk_failed(self, error: StoreError) -> None:
+        """What the disk holds is known only after a new start: nothing more is acknowledged."""
+        log.error("daemon.disk_failed", error=error)
+        if not self._stop.done():
+            self._stop.set_result(1)
+
+
+async def upkeep(store: Store, keep_days: int, home: Home, clock: Clock) -> None:
+    """Forget what is old, a little at a time, with the files that belonged to it."""
+    while True:
+        now = clock.now()
+        before, held = now - timedelta(days=keep_days), now - timedelta(days=HELD_DAYS)
+        try:
+            await remove_copies(await store.do(Prune(unix_ms(before), unix_ms(held))), home.outbox)
+        except StoreError as error:
+            log.warning("upkeep.failed", error=error)
+        await clock.sleep(UPKEEP_SECONDS)
+
+
+def _bounded(web: WebTable) -> WebTable:
+    """``web`` with no more connections than there are file descriptors for."""
+    most = max(raise_descriptor_limit() - SPARE_DESCRIPTORS, 64)
+    return web.model_copy(update={"max_connections": min(web.max_connections, most)})
+
+
+def _shown(host: str) -> str:
+    """``host`` as an address has it; one that stands for all is reached on this machine."""
+    host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound
+    return f"[{host}]" if ":" in host else host
+
+
+def _first(group: BaseExceptionGroup[BaseException], kind: type[E]) -> E | None:
+    """The first ``kind`` anywhere in ``group``."""
+    for error in group.exceptions:
+        found = _first(error, kind) if isinstance(error, BaseExceptionGroup) else error
+        if isinstance(found, kind):
+            return found
+    return None

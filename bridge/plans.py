@@ -1,0 +1,168 @@
+"""From settings to accounts that run: what the supervisor is to start, and the component of each account."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bridge import registry
+from bridge.accounts import AccountSetup, BrokenAccount, accounts
+from bridge.channel import Http
+from bridge.channel.contract import Answer, FileAnswer, Request
+from bridge.clock import Clock
+from bridge.config import Config
+from bridge.errors import BridgeError
+from bridge.health import Health, RemoteTools, Snapshot, State
+from bridge.logs import clean, get_logger
+from bridge.media.outbox import CopyRefusal, copy
+from bridge.media.sniff import sniff_file
+from bridge.paths import Home
+from bridge.protocol import ours
+from bridge.relay.account import Account
+from bridge.relay.outbox import ReplyFile
+from bridge.relay.setup import Setup
+from bridge.store.contract import Store
+from bridge.supervisor import Plan
+from bridge.tools.places import is_private
+from bridge.version import VERSION
+
+REASON_CHARACTERS = 500
+
+
+class Served:
+    """An account as the daemon has it: run by the supervisor, reached by the listener, and told to send."""
+
+    def __init__(self, account: Account, home: Home) -> None:
+        self._account, self._home = account, home
+
+    @property
+    def name(self) -> str:
+        return self._account.name
+
+    @property
+    def body_limit_bytes(self) -> int:
+        return self._account.body_limit_bytes
+
+    async def run(self, health: Health) -> None:
+        await self._account.run(health)
+
+    async def handle(self, request: Request) -> Answer | FileAnswer:
+        return await self._account.handle(request)
+
+    async def send(self, to: str, text: str, files: Sequence[Path]) -> None:
+        """Put a message and copies of ``files`` into the outbox.
+
+        Raises:
+            BridgeError: a file may not be sent or cannot be read, or nothing was stored.
+        """
+        copies = await asyncio.to_thread(_copies, files, self._home)
+        try:
+            await self._account.post(to, text, copies)
+        except BridgeError:
+            await asyncio.to_thread(_remove, copies)
+            raise
+
+
+def _copies(files: Sequence[Path], home: Home) -> list[ReplyFile]:
+    """All of ``files`` copied, or none. Blocking; raises as ``_copied``."""
+    copies: list[ReplyFile] = []
+    try:
+        for path in files:
+            copies.append(_copied(path, home))  # noqa: PERF401 - those made before a failure must be known
+    except BridgeError:
+        _remove(copies)
+        raise
+    return copies
+
+
+def _remove(copies: Sequence[ReplyFile]) -> None:
+    for each in copies:
+        Path(each.path).unlink(missing_ok=True)
+
+
+def _copied(path: Path, home: Home) -> ReplyFile:
+    """A copy of ``path`` in the outbox. Blocking.
+
+    Raises:
+        BridgeError: it cannot be read, or must not leave this machine.
+    """
+    try:
+        source = path.resolve(strict=True)
+        if is_private(source, home, Path.home()):
+            raise BridgeError(f"{path} is private: nothing of that kind is sent")
+        copied = copy(source, home.outbox)
+    except OSError as error:
+        raise BridgeError(f"{path}: {error.strerror or 'it cannot be copied'}") from error
+    if isinstance(copied, CopyRefusal):
+        raise BridgeError(f"{path}: {copied.value}")
+    return ReplyFile(str(copied.path), copied.name, sniff_file(copied.path, "", copied.name), copied.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Makes plans of settings; the parts that all accounts share are given once."""
+
+    home: Home
+    clock: Clock
+    store: Store
+    http: Http
+
+    def plans(self, config: Config) -> list[Plan]:
+        """All accounts as ``config`` wants them. Reads credentials: blocking, briefly."""
+        found = accounts(config, self.home, registry.channels(), os.environ)
+        return [
+            self._broken(one) if isinstance(one, BrokenAccount) else self._plan(one, config) for one in found
+        ]
+
+    def _broken(self, account: BrokenAccount) -> Plan:
+        first = Snapshot(
+            id=account.id,
+            channel=account.channel,
+            account=account.account,
+            state=State.FAILED if account.enabled else State.DISABLED,
+            since=self.clock.now(),
+            enabled=account.enabled,
+            reason=clean("; ".join(account.reasons))[:REASON_CHARACTERS] if account.enabled else "",
+        )
+        return Plan(first, account, None)
+
+    def _plan(self, account: AccountSetup, config: Config) -> Plan:
+        settings = account.settings
+        first = Snapshot(
+            id=account.id,
+            channel=account.channel,
+            account=account.account,
+            state=State.STARTING if settings.enabled else State.DISABLED,
+            since=self.clock.now(),
+            enabled=settings.enabled,
+            tools_configured=RemoteTools(settings.remote_tools.value),
+            user_id=settings.owner,
+            senders=ours.Senders.LIST
+            if isinstance(settings.senders, tuple)
+            else ours.Senders(settings.senders),
+        )
+        concerns = (account, config.limits, config.media, config.store, config.web, config.daemon.workspace)
+        return Plan(first, concerns, self._build(account, config) if settings.enabled else None)
+
+    def _build(self, account: AccountSetup, config: Config) -> Callable[[], Served]:
+        workspace = account.settings.workspace or config.daemon.workspace or self.home.root / "workspace"
+        setup = Setup(
+            name=account.id,
+            spec=account.spec,
+            settings=account.settings,
+            credentials=account.credentials,
+            config=config,
+            home=self.home,
+            workspace=Path(workspace),
+            http=self.http,
+            store=self.store,
+            clock=self.clock,
+            rng=random.SystemRandom(),
+            log=get_logger("bridge.relay").bind(account=account.id),
+            version=VERSION,
+        )
+        return lambda: Served(Account(setup), self.home)

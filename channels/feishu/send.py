@@ -43,7 +43,7 @@ class Target:
 def target(to: str, reply_to: str) -> Target | None:
     """``p2p:oc_…`` and ``group:oc_…`` from ``read``, or a bare id as an operator types it; else None."""
     mark, _, rest = to.rpartition(":")
-    kind = {"ou": "open_id", "on": "union_id", "oc": "chat_id"}.get(rest.partition("_")[0], "")
+    kind = {"ou_": "open_id", "on_": "union_id", "oc_": "chat_id"}.get(rest[:3], "")
     if not kind or mark not in ("", "p2p", "group"):
         return None
     message_id, _, thread = reply_to.partition(";")

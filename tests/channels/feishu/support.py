@@ -42,7 +42,7 @@ def signed(body: bytes, key: str) -> dict[str, str]:
 
 
 def message_event(message: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
-    """A plain message of a person in a direct chat, with ``message``'s fields and the envelope's ``changes``."""
+    """A message in a direct chat, with ``message``'s fields and the envelope's ``changes``."""
     fields: dict[str, Any] = {
         "message_id": "om_1",
         "chat_id": "oc_1",

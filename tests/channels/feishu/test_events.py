@@ -49,8 +49,7 @@ def test_requests_end_as_with_the_official_kit_but_a_bad_one_is_no_fault_of_ours
     assert isinstance(answer, Reading) == (row.get("handler_calls", 1) == 1)
 
 
-def test_a_message_of_the_official_page_is_read_whole() -> None:
-    """Sender and bot of that page are one person, so that it is the bot's own; with another bot it is a question."""
+def test_on_the_official_page_bot_and_sender_are_one_so_that_it_is_the_bots_own_message() -> None:
     own = ask(REQUESTS["v2-encrypted-signed"])
     assert isinstance(own, Reading)
     assert own.items == (Ignored("own", "om_5ce6d572455d361153b7cb51da133945"),)

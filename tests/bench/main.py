@@ -1,0 +1,113 @@
+"""The speeds that are owed, each against a yardstick of the same run: ``python -m tests.bench.main``.
+
+Exit 1 when a must is missed. Figures of one machine mean nothing on another; ratios do.
+"""
+
+import argparse
+import os
+import platform
+import sqlite3
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.bench import commands, store, webhooks
+from tests.bench.figures import Figure, markdown_table, plain_table
+
+ROUNDS = 7
+SYNCS = 200
+
+TEXT = """# Benchmarks
+
+Written by `make bench ARGS="--write docs/benchmarks.md"`; do not edit. Each figure is a ratio against a
+yardstick that ran in the same run on the same machine: the median of {rounds} interleaved rounds, with
+the lowest and the highest of them. The last column holds for the machine of this run alone: {machine}.
+
+{table}
+
+- **P1, P2**: the yardstick is an aiohttp application on uvloop whose handler reads the body, checks
+  Feishu's signature, opens the AES seal, parses the JSON, checks the token and answers 200; it stores
+  nothing and logs nothing. Against it stand the daemon's listener, a Feishu account and the store, in
+  one process on uvloop, with `synchronous=FULL`: a message is verified, deduplicated and on disk before
+  its 200. Limits are so high that none is turned away, and the session server never answers, so that no
+  turn runs meanwhile. The load comes from a process of its own, over connections that are kept.
+- **P10**: whole commands, process start included; `status` asks a running daemon.
+- **P11**: from starting the process until its port accepts a connection, on a home that exists.
+- **P14**: claim, answer and settle of one message through the store, 64 callers, against a loop in
+  SQLite's own module with the same statements, 64 messages to a transaction.
+"""
+
+
+def p14(rounds: int, say: Callable[[str], None]) -> list[Figure]:
+    got = store.measure(rounds=rounds)
+    say(f"P14 {got['ratio']:.2f}")
+    figure = Figure(
+        name="P14",
+        what="claim, answer and settle through the store, 64 at a time, against raw SQLite",
+        ratios=(got["lowest"], got["ratio"], got["highest"]),
+        must=got["must"],
+        aim=got["aim"],
+        absolute=f"{got['store']:.0f}/s, raw {got['raw']:.0f}/s",
+    )
+    return [figure]
+
+
+MEASURES: dict[tuple[str, ...], Callable[[int, Callable[[str], None]], list[Figure]]] = {
+    ("P1", "P2"): webhooks.measure,
+    ("P10",): commands.measure_commands,
+    ("P11",): commands.measure_start,
+    ("P14",): p14,
+}
+
+
+def sync_milliseconds() -> float:
+    """The median of an fdatasync after 4 KiB, where the databases of this run lie."""
+    taken = []
+    with tempfile.TemporaryFile() as file:
+        for _ in range(SYNCS):
+            file.write(b"x" * 4096)
+            file.flush()
+            begin = time.perf_counter()
+            (getattr(os, "fdatasync", None) or os.fsync)(file.fileno())
+            taken.append(time.perf_counter() - begin)
+    return statistics.median(taken) * 1000
+
+
+def machine() -> str:
+    return (
+        f"{commands.cores()} cores, {platform.python_implementation()} {platform.python_version()}, "
+        f"SQLite {sqlite3.sqlite_version}, {platform.system()}, an fdatasync of {sync_milliseconds():.1f} ms"
+    )
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.main", description=__doc__.splitlines()[0])
+    parser.add_argument("--only", action="append", help="P1, P2, P10, P11 or P14; may be repeated")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--write", type=Path, help="also write the page, as docs/benchmarks.md")
+    args = parser.parse_args()
+    on = machine()
+    say(on)
+    figures: list[Figure] = []
+    for names, measure in MEASURES.items():
+        if not args.only or set(names) & set(args.only):
+            figures += measure(args.rounds, say)
+    print(plain_table(figures))
+    if args.write:
+        table = markdown_table(figures)
+        args.write.write_text(TEXT.format(rounds=args.rounds, machine=on, table=table), encoding="utf-8")
+    missed = [f"{one.name} ({one.what})" for one in figures if not one.met]
+    for one in missed:
+        print(f"missed: {one}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""P1 and P2: encrypted Feishu pushes at 64, 16 and 1 connections, the daemon's way against a bare handler.
+
+Each round starts both servers anew, so that neither carries anything along, warms them up, and measures one
+after the other; the order changes from round to round.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.bench.figures import Figure, median_of
+
+ROOT = Path(__file__).parents[2]
+WARM_REQUESTS = 400
+REQUESTS = {64: 6000, 16: 4000, 1: 1000}
+SIDES = ("bare-enc", "account")
+START_SECONDS = 30.0
+
+
+class ChildError(Exception):
+    """A child process did not do what it was asked."""
+
+
+@contextmanager
+def child(*args: str) -> Iterator[subprocess.Popen[str]]:
+    """A module of ours in a process of its own; it ends when its stdin closes."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", *args], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield process
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(START_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise ChildError(f"{process.args!r} ended before it answered")
+    return line
+
+
+class Load:
+    """The process that sends. Every order gets message ids of its own."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self._orders = 0
+
+    def rate(self, port: int, connections: int, requests: int) -> float:
+        """Requests answered a second; all of them must be answered 200."""
+        self._orders += 1
+        order = {
+            "port": port,
+            "connections": connections,
+            "requests": requests,
+            "prefix": f"{self._orders:x}",
+        }
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        answer: dict[str, Any] = json.loads(line_of(self._process))
+        if answer["ok"] != requests:
+            raise ChildError(f"{answer['other']} of {requests} requests were not answered 200")
+        return requests / float(answer["seconds"])
+
+
+def measure(
+    rounds: int, say: Callable[[str], None], connections: tuple[int, ...] = (64, 16, 1)
+) -> list[Figure]:
+    rates: dict[tuple[str, int], list[float]] = {(side, n): [] for side in SIDES for n in connections}
+    with child("tests.bench.load") as process:
+        load = Load(process)
+        for number in range(rounds):
+            order = SIDES if number % 2 else SIDES[::-1]
+            _round(load, order, connections, rates)
+            say(f"P1/P2 round {number + 1}: {_told(rates, connections)}")
+    return [_figure(n, rates["account", n], rates["bare-enc", n]) for n in connections]
+
+
+def _round(
+    load: Load,
+    order: tuple[str, ...],
+    connections: tuple[int, ...],
+    rates: dict[tuple[str, int], list[float]],
+) -> None:
+    with child("tests.bench.servers", order[0]) as first, child("tests.bench.servers", order[1]) as second:
+        ports = {order[0]: int(line_of(first)), order[1]: int(line_of(second))}
+        for side in order:
+            load.rate(ports[side], 16, WARM_REQUESTS)
+        for n in connections:
+            for side in order:
+                rates[side, n].append(load.rate(ports[side], n, REQUESTS[n]))
+
+
+def _told(rates: dict[tuple[str, int], list[float]], connections: tuple[int, ...]) -> str:
+    return ", ".join(f"{n}: {rates['account', n][-1] / rates['bare-enc', n][-1]:.2f}" for n in connections)
+
+
+def _figure(connections: int, ours: list[float], bare: list[float]) -> Figure:
+    must, aim = {64: (0.60, 0.75), 16: (0.42, 0.55), 1: (0.20, 0.27)}[connections]
+    plural = "s" if connections > 1 else ""
+    return Figure(
+        name="P1" if connections == 64 else "P2",
+        what=f"encrypted Feishu push, claimed on disk before the 200, {connections} connection{plural}",
+        ratios=tuple(own / other for own, other in zip(ours, bare, strict=True)),
+        must=must,
+        aim=aim,
+        absolute=f"{median_of(ours):.0f}/s, bare {median_of(bare):.0f}/s",
+    )

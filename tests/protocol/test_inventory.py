@@ -1,0 +1,82 @@
+"""The quick look: it may doubt a good line, but trusts no bad one."""
+
+import pytest
+
+from bridge.protocol.codec import Reader
+from bridge.protocol.events import AssistantDelta, ServerEvent, SessionCleared, ToolProposed, TurnCompleted
+from bridge.protocol.inventory import nothing_else
+
+READ: Reader[ServerEvent] = Reader(ServerEvent)
+CLEARED = b'{"type":"session.cleared","request_id":"r","session_id":"s-0","seq":%b}'
+DELTA = b'{"type":"assistant.delta","request_id":"r","session_id":"s","turn_id":"t","seq":1,"content":"%b"}'
+PROPOSED = (
+    b'{"type":"tool.proposed","request_id":"r","session_id":"s","turn_id":"t","seq":1,"call_id":"c",'
+    b'"name":"n","arguments":%b}'
+)
+
+
+def test_a_plain_line_is_trusted_whatever_its_text_holds() -> None:
+    for text in (b"", b"plain", b"-0 and : {[", b'\\"quoted\\"', b"\\\\", b"\\n"):
+        assert nothing_else(DELTA % text, READ(DELTA % text))
+    assert nothing_else(CLEARED % b"7", READ(CLEARED % b"7"))
+
+
+def test_a_plain_line_with_one_key_too_many_is_not_trusted() -> None:
+    line = (DELTA % b"x")[:-1] + b',"seq":1}'
+    assert not nothing_else(line, AssistantDelta.model_validate_json(line))
+
+
+def test_quotes_that_are_spelled_in_hex_are_not_counted_on() -> None:
+    line = (DELTA % b"\\u0022\\u0022")[:-1] + b',"seq":1}'
+    model = AssistantDelta.model_validate_json(line)
+    assert model.content == '""'
+    assert not nothing_else(line, model)
+
+
+def test_a_zero_is_trusted_unless_it_may_have_a_sign() -> None:
+    signed = SessionCleared.model_validate_json(CLEARED % b"-0")
+    assert signed.seq == 0
+    assert not nothing_else(CLEARED % b"-0", signed)
+    plain = (CLEARED % b"0").replace(b"-0", b"x")
+    assert nothing_else(plain, SessionCleared.model_validate_json(plain))
+
+
+@pytest.mark.parametrize(
+    "arguments", [b"{}", b'{"a":["b",1,-2,0.5,true,null]}', b'"text"', b"[[[]]]", b"7", b"null"]
+)
+def test_ordinary_free_form_values_are_trusted(arguments: bytes) -> None:
+    assert nothing_else(PROPOSED % arguments, READ(PROPOSED % arguments))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        b"NaN",
+        b"[Infinity]",
+        b"9" * 400,
+        b"[-" + b"9" * 400 + b"]",
+        b"[" * 126 + b"]" * 126,
+        b'{"a":' * 120 + b"1" + b"}" * 120,
+        b'{"a":1,"a":1}',
+        b"-1",
+    ],
+)
+def test_extreme_free_form_values_are_not_trusted(arguments: bytes) -> None:
+    line = PROPOSED % arguments
+    assert not nothing_else(line, ToolProposed.model_validate_json(line))
+
+
+@pytest.mark.parametrize(
+    ("line", "trusted"),
+    [
+        (b'"usage":{"input_tokens":5}', True),
+        (b'"usage":{"input_tokens":null},"origin":{"kind":"background","jobs":["a","b"]}', True),
+        (b'"usage":{"input_tokens":0}', False),
+        (b'"usage":{"input_tokens":5,"input_tokens":5}', False),
+        (b'"usage":{},"newer":1', False),
+    ],
+)
+def test_structs_and_lists_inside_are_counted(line: bytes, trusted: bool) -> None:
+    head = b'{"type":"turn.completed","request_id":"r","session_id":"s","turn_id":"t","seq":9,"steps":1,'
+    whole = head + line + b"}"
+    assert nothing_else(whole, TurnCompleted.model_validate_json(whole)) is trusted

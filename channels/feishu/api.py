@@ -4,9 +4,10 @@ Source: https://open.feishu.cn/document/server-docs/authentication-management/ac
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
@@ -30,6 +31,9 @@ _EARLY_SECONDS = 600.0  # both the old and the new one are good that long
 _LEAST_SECONDS = 60.0
 _LOGIN = "/open-apis/auth/v3/tenant_access_token/internal"
 NO_CODE = -1
+
+Now = Callable[[], float]
+"""Seconds that never go back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +64,9 @@ class Result:
 class Api:
     """One app's calls. Every one raises as ``judge`` does, or what ``Http`` raises."""
 
-    def __init__(self, http: Http, app_id: str, secret: SecretStr) -> None:
+    def __init__(self, http: Http, app_id: str, secret: SecretStr, now: Now = monotonic) -> None:
         self._http = http
-        self._tokens = Tokens(http, app_id, secret)
+        self._tokens = Tokens(http, app_id, secret, now)
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> Result:
         token = await self._tokens.get()
@@ -112,13 +116,14 @@ class Api:
 class Tokens:
     """The app's access token, fetched by one caller at a time and kept as long as it is good."""
 
-    def __init__(self, http: Http, app_id: str, secret: SecretStr) -> None:
+    def __init__(self, http: Http, app_id: str, secret: SecretStr, now: Now) -> None:
         self._http = http
         self._app_id = app_id
         self._secret = secret
         self._lock = asyncio.Lock()
         self._token = ""
-        self._until = 0.0  # by the loop's clock
+        self._now = now
+        self._until = 0.0
 
     async def get(self) -> str:
         """A good token.
@@ -127,9 +132,9 @@ class Tokens:
             CredentialsError: the app is refused. UnreachableError: no answer, try again.
         """
         async with self._lock:
-            if not self._token or asyncio.get_running_loop().time() >= self._until:
+            if not self._token or self._now() >= self._until:
                 self._token, keep_seconds = await self._fetch()
-                self._until = asyncio.get_running_loop().time() + keep_seconds
+                self._until = self._now() + keep_seconds
             return self._token
 
     def drop(self, token: str) -> None:

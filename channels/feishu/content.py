@@ -3,6 +3,7 @@
 Source: https://open.feishu.cn/document/server-docs/im-v1/message-content-description/message_content
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -112,15 +113,16 @@ def _card(fields: Fields) -> str:
 
 def _system(fields: Fields) -> str:
     """``template`` has ``{from_user}`` and the like, whose values stand beside it as lists of names."""
-    text = text_of(fields, "template")
-    for key, value in fields.items():
-        names = (
+
+    def names(found: re.Match[str]) -> str:
+        value = fields.get(found[1])
+        return (
             ", ".join(plain_name(each) for each in value if isinstance(each, str))
             if isinstance(value, list)
             else ""
         )
-        text = text.replace("{" + key + "}", names)
-    return _bracket("Notice", text)
+
+    return _bracket("Notice", re.sub(r"\{(\w+)\}", names, text_of(fields, "template")))
 
 
 def _bracket(word: str, *details: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from channels.feishu.wire import Mention
 
 _EVERYONE = "@_all"
+_KEY = re.compile(r"(?P<key>@_(?:all|[a-z]+_[0-9]+))(?P<space> ?)")
 _NAME_CHARACTERS = 64
 _HOSTILE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+")
 
@@ -24,12 +25,13 @@ class Mentioned:
 
     def in_line(self, text: str) -> str:
         """The same for a piece of a line, whose spaces stay. One pass: no name is ever read as a key."""
-        keys = sorted(filter(None, [*self.bot, *self.names, _EVERYONE]), key=len, reverse=True)
-        pattern = "|".join(re.escape(key) for key in keys)
-        return re.sub(rf"(?P<key>{pattern})(?P<space> ?)", self._shown, text)
+        return _KEY.sub(self._shown, text)
 
     def _shown(self, found: re.Match[str]) -> str:
-        return "" if found["key"] in self.bot else self.name(found["key"]) + found["space"]
+        key = found["key"]
+        if key in self.bot:
+            return ""
+        return self.name(key) + found["space"] if key in self.names or key == _EVERYONE else found[0]
 
     def name(self, key: str, otherwise: str = "") -> str:
         """How the mention ``key`` reads, ``""`` for the bot's own; the text calls it ``otherwise``."""

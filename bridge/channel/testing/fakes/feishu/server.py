@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from email.utils import format_datetime
 from enum import StrEnum
-from typing import Self
+from typing import Any, Self
 
 import aiohttp
 from aiohttp import web
@@ -34,12 +34,17 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An answer with ``code`` in place of the due one."""
+    """An answer with ``code`` in place of the due one; ``fields`` are its further ones."""
 
     code: int
     status: int = 400
     text: str = "refused"
     headers: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def answer(self) -> web.Response:
+        body = {"code": self.code, "msg": self.text, **self.fields}
+        return web.json_response(body, status=self.status, headers=self.headers)
 
 
 def throttled(seconds: float) -> Refusal:
@@ -191,7 +196,7 @@ class FakeFeishu:
         self, request: web.Request, handler: Handler, fault: Fault | Refusal | None
     ) -> web.StreamResponse:
         if isinstance(fault, Refusal):
-            return _refusal(fault.code, fault.status, fault.text, fault.headers)
+            return fault.answer()
         if fault == Fault.STALL:
             await asyncio.Event().wait()
         if fault == Fault.DROP:
@@ -201,14 +206,10 @@ class FakeFeishu:
         try:
             answer = await handler(request)
         except RefusedError as error:
-            return _refusal(error.code, error.status, str(error), {})
+            return Refusal(error.code, error.status, str(error)).answer()
         if fault == Fault.DROP_AFTER:
             return _dropped(request)
         return web.Response(text="<html>OK</html>") if fault == Fault.GARBAGE else answer
-
-
-def _refusal(code: int, status: int, text: str, headers: Mapping[str, str]) -> web.Response:
-    return web.json_response({"code": code, "msg": text}, status=status, headers=headers)
 
 
 def _dropped(request: web.Request) -> web.Response:

@@ -76,7 +76,8 @@ async def save(
         await _to_the_end(file.finish)
         done = True
     finally:
-        await _to_the_end(file.close if done else file.discard)
+        if not done:
+            await _to_the_end(file.discard)
     return Saved(file.path, size, digest.hexdigest(), mime, kind_of(mime), pixels)
 
 

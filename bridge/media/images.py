@@ -2,30 +2,29 @@
 
 import io
 import struct
+import warnings
 from pathlib import Path
 from typing import Final
 
 from PIL import Image
 
 MAX_PIXELS: Final = 50_000_000
-READABLE: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "image/tiff"})
-_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
+READABLE: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"})
+_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP")  # no more: each is a parser for strangers' bytes
 _BROKEN = (
     OSError, ValueError, SyntaxError, TypeError, LookupError, ArithmeticError, struct.error, RuntimeError,
-    AttributeError, MemoryError,
+    AttributeError, MemoryError, Warning,
 )  # fmt: skip # whatever Pillow's parsers raise on a broken header
 
-Image.MAX_IMAGE_PIXELS = (
-    None  # the size is judged here; Pillow's own check would warn or raise before telling it
-)
+Image.MAX_IMAGE_PIXELS = None  # sizes are judged here; Pillow's check raises before telling them
+warnings.filterwarnings("ignore", category=UserWarning, module="PIL")  # strangers' bytes are often odd
 
 
 def image_size(source: Path | bytes) -> tuple[int, int] | None:
     """Width and height in pixels as the header tells, or ``None`` for what is no picture we know."""
+    file = io.BytesIO(source) if isinstance(source, bytes) else source
     try:
-        with Image.open(
-            io.BytesIO(source) if isinstance(source, bytes) else source, formats=_FORMATS
-        ) as image:
+        with Image.open(file, formats=_FORMATS) as image:
             width, height = image.size
     except _BROKEN:
         return None

@@ -10,7 +10,7 @@ _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class NewFile:
-    """A file being written. ``close`` or ``discard`` ends it, whatever happened before.
+    """A file being written. ``finish`` ends it well; ``discard`` at any time, also afterwards, removes it.
 
     The directory is held open, so that the file stays in it even when its path is exchanged.
     """
@@ -43,21 +43,23 @@ class NewFile:
         """Make the file and its name durable; raises OSError."""
         os.fsync(self._file)
         os.fsync(self._directory)
-
-    def close(self) -> None:
-        """Let go of the file as it is."""
-        for handle in (self._file, self._directory):
-            if handle >= 0:
-                os.close(handle)
-        self._file = self._directory = -1
-        self._created = False
+        self._close()
 
     def discard(self) -> None:
         """Remove what was written; does nothing to a file that was not created here."""
         if self._created:
             with suppress(FileNotFoundError):
-                os.unlink(self.path.name, dir_fd=self._directory)
-        self.close()
+                if self._directory < 0:
+                    self.path.unlink()
+                else:
+                    os.unlink(self.path.name, dir_fd=self._directory)
+        self._close()
+
+    def _close(self) -> None:
+        for handle in (self._file, self._directory):
+            if handle >= 0:
+                os.close(handle)
+        self._file = self._directory = -1
 
 
 def make_private(directory: Path) -> None:

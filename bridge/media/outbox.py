@@ -113,5 +113,6 @@ def _copy_open(handle: int, size: int, target: Path, shown: str) -> Copied | Cop
         file.finish()
         done = True
     finally:
-        file.close() if done else file.discard()
+        if not done:
+            file.discard()
     return Copied(target, shown, size)

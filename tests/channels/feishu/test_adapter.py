@@ -199,7 +199,8 @@ async def test_case_12_a_failed_look_up_is_said_as_failed() -> None:
     async with FakeFeishu(delays=()) as fake, adapter(fake) as feishu:
         with pytest.raises(ChannelError, match="not in this chat"):
             await feishu.resolve("om_1", "om_nowhere")
-        for data in ({}, {"items": []}, {"items": "x"}):
+        cases: list[dict[str, Any]] = [{}, {"items": []}, {"items": "x"}]
+        for data in cases:
             fake.next(Refusal(0, 200, fields={"data": data}), at="get")
             with pytest.raises(ChannelError, match="cannot be read"):
                 await feishu.resolve("om_1", "om_2")

@@ -165,7 +165,7 @@ async def test_a_lost_upload_is_as_good_as_none(stack: Any) -> None:
 async def test_data_that_is_no_object_is_empty(stack: Any) -> None:
     async with FakeFeishu() as fake, stack:
         calls = await api(fake, stack)
-        fake.next(Refusal(0, 200, fields={"data": [1]}), Refusal(True, 200), at="info")  # type: ignore[arg-type]
+        fake.next(Refusal(0, 200, fields={"data": [1]}), Refusal(True, 200), at="info")
         assert (await calls.get(INFO)).data == {}
         with pytest.raises(UnreachableError):
             await calls.get(INFO)

@@ -39,7 +39,7 @@ def test_quoted_mentions_are_names() -> None:
 
 
 def test_our_own_messages_are_you_and_recalled_ones_are_gone() -> None:
-    own = {"sender": {"id": "cli_app", "id_type": "app_id", "sender_type": "app"}}
+    own: dict[str, Any] = {"sender": {"id": "cli_app", "id_type": "app_id", "sender_type": "app"}}
     assert read(rest("q", "answer", **own))[0] == "[In reply to you: answer]"
     assert read(rest("q", "secret", deleted=True))[0] == "[In reply to ou_q: [Message taken back]]"
     assert read(rest("q", "x", sender={}))[0] == "[In reply to somebody: x]"

@@ -28,9 +28,9 @@ def made(folder: Path, name: str, data: bytes = b"content", **fields: Any) -> An
     return outfile(path, **({"name": name} | fields))
 
 
-PICTURE = {"kind": FileKind.IMAGE, "mime": "image/png"}
-VIDEO = {"kind": FileKind.VIDEO, "mime": "video/mp4"}
-VOICE = {"kind": FileKind.AUDIO, "mime": "audio/ogg"}
+PICTURE: dict[str, Any] = {"kind": FileKind.IMAGE, "mime": "image/png"}
+VIDEO: dict[str, Any] = {"kind": FileKind.VIDEO, "mime": "video/mp4"}
+VOICE: dict[str, Any] = {"kind": FileKind.AUDIO, "mime": "audio/ogg"}
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from bridge.media.names import unique_name
 from bridge.media.newfile import NewFile
 from bridge.media.sniff import UNKNOWN, kind_of, sniff_file
 
+__all__ = ["Saved", "TooLargeError", "free_fraction", "remove", "save", "sweep", "usage"]
+
 T = TypeVar("T")
 _WRITE_BYTES: Final = 262_144  # gathered before a thread is asked to write
 

@@ -6,7 +6,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import magic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,6 +59,8 @@ def test_a_file_is_read_from_its_start(tmp_path: Path) -> None:
 
 
 def test_trouble_in_the_library_makes_an_unknown_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    import magic  # after pylibmagic, or it finds another library
+
     class Broken:
         def from_buffer(self, _head: bytes) -> str:
             raise magic.MagicException("broken")

@@ -6,7 +6,8 @@ import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final, TypedDict, Unpack
+from pathlib import Path
+from typing import BinaryIO, Final, TypedDict, Unpack
 from urllib.parse import urlencode
 
 import aiohttp
@@ -174,7 +175,7 @@ class Http:
             ChannelError: the file cannot be read.
         """
         try:
-            content = await asyncio.to_thread(open_content, file.content)
+            content = await _opened(file.content)
         except OSError:
             raise ChannelError("a file to send cannot be read") from None  # theirs holds its path
 
@@ -250,6 +251,21 @@ class Http:
             return url.extend_query(_plain(query)) if query else url
         except ValueError:
             raise UnreachableError("what is to be requested is not a web address") from None
+
+
+async def _opened(content: Path | bytes) -> BinaryIO:
+    """``open_content`` in a thread. Cancelled meanwhile, what is opened after all is closed."""
+    opening = asyncio.get_running_loop().run_in_executor(None, open_content, content)
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        opening.add_done_callback(_close)
+        raise
+
+
+def _close(opening: asyncio.Future[BinaryIO]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
 
 
 def _plain(query: Query) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""The parts of the contract suite, by ability. ``bridge.channel.testing.suite`` is what one imports."""

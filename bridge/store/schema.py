@@ -35,6 +35,14 @@ def open_file(path: Path) -> sqlite3.Connection:
     return db
 
 
+def open_reader(path: Path) -> sqlite3.Connection:
+    """A connection that only reads; raises as ``open_file`` does."""
+    try:
+        return database.connect_reader(path)
+    except sqlite3.Error as error:
+        raise _refusal(error, path) from error
+
+
 def migrations() -> list[str]:
     """The scripts in order; the n-th, counted from 1, leads to schema version n."""
     folder = files("bridge.store") / "migrations"

@@ -71,15 +71,16 @@ async def open_store(
     writer = Writer(workers, fatal)
     reader = workers("store-reader", lambda: None)
     try:
-        db = await call(writer.worker, partial(schema.open_file, path), (ConfigError,))
-        writer.open(db, path)
-        read_db = database.connect_reader(path)
+        await call(writer.worker, partial(writer.open, path), (ConfigError,))
+        read_db = await call(reader, partial(schema.open_reader, path), (ConfigError,))
         try:
             yield SqliteStore(writer, reader, read_db.cursor())
         finally:
             writer.refuse("the store is closing: start the daemon again")
-            await call(reader, read_db.close, ())  # before the last connection, which may checkpoint
-            await call(writer.worker, writer.close, ())
+            await call(reader, read_db.close, ())
     finally:
         reader.stop()
-        writer.worker.stop()
+        try:
+            await call(writer.worker, writer.close, ())
+        finally:
+            writer.worker.stop()

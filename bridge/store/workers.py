@@ -73,8 +73,8 @@ class InlineWorker:
         """Nothing to end."""
 
 
-async def call(worker: Worker, work: Callable[[], T], errors: tuple[type[Exception], ...]) -> T:
-    """What ``work`` returns or raises (of ``errors``) in ``worker``. Cancelled, the work is still done."""
+def call(worker: Worker, work: Callable[[], T], errors: tuple[type[Exception], ...]) -> asyncio.Future[T]:
+    """What ``work`` returns, or raises of ``errors``, in ``worker``. Cancelled, the work is still done."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -85,7 +85,7 @@ async def call(worker: Worker, work: Callable[[], T], errors: tuple[type[Excepti
             post(loop, partial(_fail, future, error))
 
     worker.submit(run)
-    return await future
+    return future
 
 
 def _resolve(future: asyncio.Future[T], result: T) -> None:

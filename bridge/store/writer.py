@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from bridge.errors import StoreError
+from bridge.store import schema
 from bridge.store.checkpoints import Checkpoints
 from bridge.store.contract import Step
 from bridge.store.database import SyncError, explain
@@ -40,11 +41,14 @@ class Writer:
         self._unanswered = 0
         self._refusal = ""
         self._broken = False
+        self._cursor: sqlite3.Cursor | None = None
+        self._checkpoints: Checkpoints | None = None
         self.worker = workers("store-writer", self._idle)
 
-    def open(self, db: sqlite3.Connection, path: Path) -> None:
-        self._db, self._cursor = db, db.cursor()
-        self._checkpoints = Checkpoints(db, path)
+    def open(self, path: Path) -> None:
+        """Open the database; raises as ``schema.open_file`` does."""
+        db = schema.open_file(path)
+        self._cursor, self._checkpoints = db.cursor(), Checkpoints(db, path)
 
     def put(self, step: Step[object]) -> asyncio.Future[object]:
         """The future of the step's result, which is set after its commit."""
@@ -68,9 +72,11 @@ class Writer:
 
     def close(self) -> None:
         """Take what still waits, move the log into the database, and close it."""
+        if self._cursor is None or self._checkpoints is None:  # it could not be opened
+            return
         self._drain()
         self._checkpoint(partial(self._checkpoints.run, "TRUNCATE"))
-        self._db.close()
+        self._cursor.connection.close()
 
     def _drain(self) -> None:
         while group := self._next_group():
@@ -92,16 +98,18 @@ class Writer:
     def _take(self, group: list[Entry]) -> None:
         outcomes: list[Outcome] = [StoreError(_BROKEN) for _ in group]
         try:
-            if not self._broken:
+            if self._cursor is not None and not self._broken:
                 outcomes = commit_group(self._cursor, [step for step, _ in group])
         finally:
             post(self._loop, partial(self._answer, group, outcomes))
         if isinstance(outcomes[0], SyncError):  # a failed sync is the outcome of a whole group
             self._break(outcomes[0])
-        self._checkpoint(self._checkpoints.after_commit)
+        if self._checkpoints is not None:
+            self._checkpoint(self._checkpoints.after_commit)
 
     def _idle(self) -> None:
-        self._checkpoint(self._checkpoints.when_idle)
+        if self._checkpoints is not None:
+            self._checkpoint(self._checkpoints.when_idle)
 
     def _checkpoint(self, run: Callable[[], object]) -> None:
         """One that fails for lack of space or rights is tried again later; the log keeps everything."""

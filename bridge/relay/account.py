@@ -82,6 +82,19 @@ class Health(Protocol):
     def known(self, *, bot_id: str) -> None: ...
 
 
+class OnlyTrouble:
+    """A health that learns of failed sends only: what is polled has contact while its polls succeed."""
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+
+    def contact(self) -> None:
+        """A send that succeeds does not show that anything can be received."""
+
+    def lost(self, reason: str) -> None:
+        self._health.lost(reason)
+
+
 @dataclass(slots=True)
 class Run:
     """What lives as long as one run of the account."""
@@ -125,6 +138,7 @@ class Account:
         checkpoint = await self._bind()
         stored = await self._store.get(IdentityOf(setup.name))
         identity = Identity(stored.bot_id, stored.name) if stored else Identity()
+        health.known(bot_id=identity.bot_id)
         channel = setup.spec.create(setup.settings, setup.credentials, setup.http, setup.place)
         run: Run | None = None
         try:
@@ -147,7 +161,8 @@ class Account:
     def _start(self, run: Run, tasks: asyncio.TaskGroup, health: Health, checkpoint: str) -> None:
         channel = run.channel
         if isinstance(channel, Sends):
-            tasks.create_task(run.delivery.run(channel, health), name=f"{self.name}/deliver")
+            contact = OnlyTrouble(health) if isinstance(channel, Polls) else health
+            tasks.create_task(run.delivery.run(channel, contact), name=f"{self.name}/deliver")
         elif isinstance(channel, AnsweredByAsking):
             tasks.create_task(asked.expire(self._setup, run.work.release), name=f"{self.name}/expire")
         if isinstance(channel, Polls):
@@ -373,6 +388,7 @@ class Account:
             if (identity.bot_id, identity.name) != (run.identity.bot_id, run.identity.name):
                 await self._store.do(SetIdentity(self._setup.name, identity.bot_id, identity.name))
             run.identity = identity
+            health.known(bot_id=identity.bot_id)
             await self._clock.sleep(PROBE_SECONDS)
 
     # --- out ----------------------------------------------------------

@@ -11,7 +11,7 @@ from pathlib import Path
 from bridge.channel import Channel, ChannelError, FetchesFiles, Inbound, RemoteFile, ResolvesReferences
 from bridge.logs import Logger
 from bridge.media import files
-from bridge.media.limits import MediaLimits, Refusal, limit_for, refusal_of
+from bridge.media.limits import MIB, MediaLimits, Refusal, limit_for, refusal_of
 from bridge.media.names import safe_name
 from bridge.protocol.shared import Attachment
 from bridge.relay.texts import Text
@@ -82,62 +82,56 @@ async def _resolve(
 async def _bring_in(
     remote: RemoteFile, channel: Channel, terms: Terms, owner: bool, received: Received, log: Logger
 ) -> None:
-    name = safe_name(remote.name, kind=remote.kind)
+    what = f"{remote.kind} {safe_name(remote.name, kind=remote.kind)}"
     transcript = f' Its transcript: "{remote.transcript}"' if remote.transcript else ""
     if not remote.fetchable or not isinstance(channel, FetchesFiles):
-        received.refuse(
-            f"[{remote.kind} {name}: this platform does not give its content.]{transcript}",
-            Text.UNREADABLE_TYPE,
-        )
+        note = f"[{what}: this platform does not give its content.]{transcript}"
+        received.refuse(note, Text.UNREADABLE_TYPE)
         return
     refusal = refusal_of(remote.kind, remote.size, owner, terms.limits)
-    if refusal is not None:
-        _refused(received, refusal, f"{remote.kind} {name}", remote, terms, owner, transcript)
-        return
-    limit_bytes = limit_for(remote.kind, owner, terms.limits)
-    try:
-        async with asyncio.timeout(terms.download_seconds), channel.fetch(remote, limit_bytes) as incoming:
-            shown = safe_name(remote.name or incoming.name, kind=remote.kind)
-            saved = await files.save(
-                incoming.chunks,
-                terms.folder,
-                shown,
-                limit_bytes=limit_bytes,
-                declared=incoming.mime or remote.mime,
-                max_pixels=terms.limits.max_pixels,
-            )
-    except files.TooLarge:
-        _refused(received, Refusal.TOO_LARGE, f"{remote.kind} {name}", remote, terms, owner, transcript)
-        return
-    except (ChannelError, OSError, TimeoutError) as error:
-        log.info(
-            "file.failed", reason=str(error) if isinstance(error, ChannelError) else type(error).__name__
-        )
-        received.refuse(f"[{remote.kind} {name}: the download failed.]{transcript}", Text.UNREADABLE_DOWNLOAD)
-        return
-    received.attachments.append(
-        Attachment(
-            kind=remote.kind,
-            path=str(saved.path),
-            name=shown,
-            mime=saved.mime,
-            size=saved.size,
-            transcript=remote.transcript or None,
-        )
-    )
-
-
-def _refused(
-    received: Received,
-    refusal: Refusal,
-    what: str,
-    remote: RemoteFile,
-    terms: Terms,
-    owner: bool,
-    transcript: str,
-) -> None:
+    if refusal is None:
+        try:
+            saved = await _download(remote, channel, terms, owner)
+        except files.TooLargeError:
+            refusal = Refusal.TOO_LARGE
+        except (ChannelError, OSError, TimeoutError) as error:
+            reason = str(error) if isinstance(error, ChannelError) else type(error).__name__
+            log.info("file.failed", reason=reason)
+            received.refuse(f"[{what}: the download failed.]{transcript}", Text.UNREADABLE_DOWNLOAD)
+            return
+        else:
+            refusal = refusal_of(saved.kind, saved.size, owner, terms.limits)  # the bytes decide
+            if refusal is None:
+                received.attachments.append(_attachment(remote, saved))
+                return
+            await asyncio.to_thread(files.remove, saved.path)
     if refusal is Refusal.TOO_LARGE:
-        mib = limit_for(remote.kind, owner, terms.limits) // 1_048_576
-        received.refuse(f"[{what}: larger than {mib} MB, not opened.]{transcript}", Text.UNREADABLE_SIZE, mib)
+        mib = limit_for(remote.kind, owner, terms.limits) // MIB
+        note = f"[{what}: larger than {mib} MB, not opened.]{transcript}"
+        received.refuse(note, Text.UNREADABLE_SIZE, mib)
     else:
         received.refuse(f"[{what}: not opened for this sender.]{transcript}", Text.UNREADABLE_TYPE)
+
+
+async def _download(remote: RemoteFile, channel: FetchesFiles, terms: Terms, owner: bool) -> files.Saved:
+    limit_bytes = limit_for(remote.kind, owner, terms.limits)
+    async with asyncio.timeout(terms.download_seconds), channel.fetch(remote, limit_bytes) as incoming:
+        return await files.save(
+            incoming.chunks,
+            terms.folder,
+            remote.name or incoming.name or safe_name("", kind=remote.kind),
+            limit_bytes=limit_bytes,
+            declared=incoming.mime or remote.mime,
+            max_pixels=terms.limits.max_pixels,
+        )
+
+
+def _attachment(remote: RemoteFile, saved: files.Saved) -> Attachment:
+    return Attachment(
+        kind=saved.kind,
+        path=str(saved.path),
+        name=saved.path.name.partition("-")[2],
+        mime=saved.mime,
+        size=saved.size,
+        transcript=remote.transcript or None,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from enum import StrEnum
@@ -146,12 +146,6 @@ class Collector:
                 return TurnResult(Ended.FAILED, "", tuple(self._files))
             case TurnCancelled():
                 return TurnResult(Ended.CANCELLED, "", tuple(self._files))
-        return None
-
-    def see_all(self, events: Iterable[ours.ServerEvent]) -> TurnResult | None:
-        for event in events:
-            if (result := self.see(event)) is not None:
-                return result
         return None
 
 

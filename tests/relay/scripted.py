@@ -14,7 +14,8 @@ from typing import Any
 Frame = dict[str, Any]
 STARTED = {
     "cwd": "/w", "model": "echo", "context_max_tokens": 1, "max_server_frame_bytes": 1,
-    "max_transcript_bytes": 1, "max_transcript_items": 1, "max_prompt_history_bytes": 1, "max_prompt_history_items": 1,
+    "max_transcript_bytes": 1, "max_transcript_items": 1,
+    "max_prompt_history_bytes": 1, "max_prompt_history_items": 1,
 }  # fmt: skip
 
 
@@ -76,6 +77,7 @@ class ScriptedServer:
     socket: Path
     turn: Turn = answer
     refuse_start: str = ""
+    refuse_attach: str = ""
     stored: dict[str, list[tuple[str, str, Frame]]] = field(
         default_factory=dict
     )  # session: last turn's events
@@ -128,8 +130,9 @@ class ScriptedServer:
         request, session_id = frame["request_id"], frame["session_id"]
         if peer.session_id:
             await peer.say("error", request, code="invalid_request", message="one session", fatal=False)
-        elif session_id not in self.stored:
-            await peer.say("error", request, code="session_not_found", message="no", fatal=False)
+        elif self.refuse_attach or session_id not in self.stored:
+            code = self.refuse_attach or "session_not_found"
+            await peer.say("error", request, code=code, message="no", fatal=False)
         else:
             peer.session_id = session_id
             await peer.say("session.started", request, session_id=session_id, **STARTED)
@@ -140,12 +143,13 @@ class ScriptedServer:
 
 @asynccontextmanager
 async def scripted(
-    kind: type[ScriptedServer] = ScriptedServer, **script: Any
+    kind: type[ScriptedServer] = ScriptedServer, socket: Path | None = None, **script: Any
 ) -> AsyncIterator[ScriptedServer]:
-    """Serve on a socket in a short temporary folder."""
+    """Serve at ``socket``, or in a short temporary folder."""
     with tempfile.TemporaryDirectory(prefix="tb") as folder:
-        server = kind(Path(folder) / "s.sock", **script)
-        listening = await asyncio.start_unix_server(server.serve, server.socket)
+        server = kind(socket or Path(folder) / "s.sock", **script)
+        server.socket.unlink(missing_ok=True)
+        listening = await asyncio.start_unix_server(server.serve, server.socket, limit=2_000_000)
         try:
             yield server
         finally:

@@ -1,0 +1,463 @@
+"""An account from request to reply: claims, polling, probing, asking, binding, room."""
+
+import asyncio
+import json
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bridge.channel import (
+    Answer,
+    Batch,
+    ChannelError,
+    ConfigError,
+    CredentialsError,
+    FileKind,
+    Identity,
+    Ignored,
+    RemoteFile,
+    Unreadable,
+)
+from bridge.channel.testing.clock import FakeClock, settle, until
+from bridge.errors import StoreError
+from bridge.paths import Home
+from bridge.relay.account import BATCH_ITEMS, PROBE_SECONDS, Account
+from bridge.relay.outbox import ReplyFile
+from bridge.relay.texts import Language, Text, say
+from bridge.store.contract import Claim, CountsOf, IdentityOf, OpenMessages
+from tests.relay.harness import (
+    NAME,
+    OWNER,
+    STRANGER,
+    FakeHealth,
+    PollingChannel,
+    ProbedChannel,
+    PushedChannel,
+    desk,
+    homes,
+    message,
+    request,
+    setup_for,
+)
+from tests.relay.scripted import Frame, Peer
+
+BUSY = say(Text.BUSY, Language.EN)
+
+
+async def endless(peer: Peer, start: Frame) -> None:
+    await peer.turn("turn.started", start["request_id"])
+
+
+class Faulty:
+    """A store whose next claims fail, or wait."""
+
+    def __init__(self, store: object) -> None:
+        self._store = store
+        self.errors: list[Exception] = []
+        self.waiting: asyncio.Future[None] | None = None
+        self.length = 0
+
+    async def do(self, step: object) -> object:
+        if isinstance(step, Claim):
+            if self.waiting is not None:
+                await self.waiting
+            if self.errors:
+                raise self.errors.pop(0)
+        return await self._store.do(step)  # type: ignore[attr-defined]
+
+    async def get(self, query: object) -> object:
+        return await self._store.get(query)  # type: ignore[attr-defined]
+
+    def backlog(self) -> int:
+        return self.length
+
+
+def swap_store(here) -> Faulty:  # type: ignore[no-untyped-def]
+    """Put a faulty store under a running account."""
+    faulty = Faulty(here.store)
+    here.account._store = faulty
+    return faulty
+
+
+async def test_the_answer_comes_after_the_claim_is_durable_and_waits_for_nothing_else() -> None:
+    async with desk(script={"turn": endless}) as here:
+        assert (await here.say("hi")).body == b"accepted"
+        (waiting,) = await here.store.get(OpenMessages(NAME))
+        assert waiting.message_id == "m1"
+
+
+async def test_case_34_what_could_not_be_stored_is_not_acknowledged_and_its_repeat_runs_once() -> None:
+    async with desk() as here:
+        faulty = swap_store(here)
+        faulty.errors = [StoreError("the disk is full")]
+        with pytest.raises(StoreError):
+            await here.push(message("m1"))
+        assert (await here.push(message("m1"))).body == b"accepted"
+        assert (await here.push(message("m1"))).body == b"duplicate"
+        assert await here.answered(1) == ["echo: hello"]
+
+
+async def test_a_request_that_hung_up_during_its_claim_holds_no_room() -> None:
+    async with desk(limits={"conversation_claims": 1}) as here:
+        faulty = swap_store(here)
+        faulty.waiting = asyncio.get_running_loop().create_future()
+        async with asyncio.TaskGroup() as tasks:
+            pushing = tasks.create_task(here.push(message("m1")))
+            await settle()
+            pushing.cancel()
+        faulty.waiting = None
+        assert (await here.push(message("m2"))).body == b"accepted"
+
+
+async def test_case_4_the_same_message_twice_at_once_is_one_turn() -> None:
+    async with desk() as here:
+        async with asyncio.TaskGroup() as tasks:
+            pushes = [tasks.create_task(here.push(message("m1"))) for _ in range(2)]
+        assert sorted(push.result().body for push in pushes) == [b"accepted", b"duplicate"]
+        assert await here.answered(1) == ["echo: hello"]
+        assert len(here.server.frames("turn.start")) == 1
+
+
+async def test_case_1_nothing_is_answered_again_after_a_restart() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        first = [message(f"m{n}", f"text {n}", stamp=str(n)) for n in range(3)]
+        async with desk(home=home, clock=clock) as before:
+            await before.push(*first)
+            await before.answered(3)
+        async with desk(home=home, clock=clock) as after:
+            same, again = first[0], replace(first[1], message_id="other", reply_to="other")
+            new = message("new", "text 9", stamp="9")
+            assert (await after.push(same, again, new)).body == b"duplicate,duplicate,accepted"
+            assert await after.answered(1) == ["echo: text 9"]
+
+
+async def test_case_2_a_redelivery_under_a_new_id_is_dropped_and_an_unseen_older_message_runs() -> None:
+    async with desk() as here:
+        at = here.clock.now()
+        one = message("m1", "one", stamp="1000", sent_at=at)
+        two = message("m2", "two", stamp="6000", sent_at=at + timedelta(seconds=5))
+        await here.push(one)
+        await here.push(two)
+        await here.answered(2)
+        again = replace(one, message_id="m1b")
+        older = message("m0", "zero", stamp="500", sent_at=at - timedelta(seconds=1))
+        elsewhere = replace(one, message_id="m1c", chat="other chat")
+        assert (await here.push(again, older, elsewhere)).body == b"duplicate,accepted,accepted"
+        assert sorted(await here.answered(4)) == ["echo: one", "echo: one", "echo: two", "echo: zero"]
+
+
+async def test_an_id_with_another_body_is_a_conflict_and_nothing_runs() -> None:
+    async with desk() as here:
+        await here.push(message("m1", "one", body_digest="a"))
+        assert (await here.push(message("m1", "two", body_digest="b"))).body == b"conflict"
+        assert await here.answered(1) == ["echo: one"]
+
+
+async def test_case_17_other_events_are_acknowledged_and_the_next_message_is_answered() -> None:
+    async with desk() as here:
+        assert (await here.push(Ignored("event"))).body == b"ignored"
+        assert (await here.push(Ignored("own", "e1"), Unreadable("broken"))).body == b"ignored,ignored"
+        assert (await here.push(Ignored("own", "e1"))).body == b"duplicate"
+        await here.say("hi")
+        assert await here.answered(1) == ["echo: hi"]
+
+
+async def test_strangers_of_an_owner_s_account_get_nothing_at_all() -> None:
+    async with desk(settings={"senders": "owner"}) as here:
+        files = (RemoteFile("k", FileKind.IMAGE),)
+        assert (await here.say("hi", STRANGER, files=files)).body == b"ignored"
+        await settle()
+        assert (here.channel.sent, here.channel.fetched, here.server.peers) == ([], [], [])
+        assert (await here.push(message("m1", sender=STRANGER))).body == b"duplicate"
+
+
+async def test_voice_alone_is_answered_at_once_without_a_turn() -> None:
+    async with desk() as here:
+        assert (await here.say("", files=(RemoteFile("k", FileKind.AUDIO),))).body == b"accepted"
+        assert await here.answered(1) == [say(Text.VOICE, Language.EN)]
+        assert here.server.peers == []
+
+
+async def test_the_ninth_message_of_a_chat_gets_one_busy_notice_and_another_a_minute_later() -> None:
+    async with desk(script={"turn": endless}) as here:
+        results = [(await here.say(f"t{n}")).body for n in range(10)]
+        assert results == [b"accepted"] * 8 + [b"busy"] * 2
+        assert await here.answered(1) == [BUSY]
+        assert here.channel.sent[0].reply_to == "m9"
+        await here.clock.advance(61)
+        await here.say("t10")
+        assert await here.answered(2) == [BUSY, BUSY]
+        assert (await here.store.get(CountsOf(NAME))).waiting == 8
+
+
+async def test_strangers_cannot_lock_the_owner_out() -> None:
+    limits = {"account_claims": 3, "owner_claims": 1, "turns": 2, "owner_turns": 1}
+    async with desk(script={"turn": endless}, limits=limits) as here:
+        assert [(await here.say("x", f"s{n}")).body for n in range(3)] == [b"accepted", b"accepted", b"busy"]
+        assert (await here.say("mine")).body == b"accepted"
+        await until(lambda: len(here.server.frames("turn.start")) == 2)
+        assert here.server.frames("turn.start")[1]["prompt"] == "mine"
+
+
+async def test_at_most_so_many_conversations_run_turns_at_once() -> None:
+    async with desk(script={"turn": endless}, limits={"owner_turns": 0}) as here:
+        for n in range(5):
+            await here.say("x", f"s{n}")
+        await until(lambda: len(here.server.frames("turn.start")) == 4)
+        await settle()
+        assert len(here.server.frames("turn.start")) == 4
+
+
+async def test_the_conversation_idle_longest_makes_room_for_a_new_one() -> None:
+    async with desk(limits={"sessions": 2, "owner_sessions": 0}) as here:
+        for n in range(3):
+            await here.say("x", f"s{n}")
+            await here.answered(n + 1)
+            await here.clock.advance(1)
+        await until(lambda: here.server.closed == 1)
+        closed = [peer.session_id for peer in here.server.peers if peer.writer.is_closing()]
+        assert closed == ["s1"]
+
+
+async def test_idle_sessions_are_closed_and_only_a_stranger_s_history_is_dropped() -> None:
+    async with desk(settings={"remote_tools": "owner"}) as here:
+        await here.say("a")
+        await here.say("b", STRANGER)
+        await here.answered(2)
+        await here.clock.advance(1900)
+        await until(lambda: here.server.closed == 2)
+        assert len(here.server.frames("session.clear")) == 1
+        await here.say("c")
+        await here.answered(3)
+        assert here.server.opened == 2
+
+
+async def test_a_request_while_the_account_does_not_run_is_told_to_come_back() -> None:
+    async with desk(run=False) as here:
+        answer = await here.push(message("m1"))
+        assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+
+
+async def test_a_backlog_of_the_store_refuses_before_the_claim() -> None:
+    async with desk() as here:
+        swap_store(here).length = 5001
+        assert (await here.push(message("m1"))).status == 503
+        assert await here.store.get(OpenMessages(NAME)) == ()
+
+
+async def test_an_adapter_s_own_answer_ends_the_request() -> None:
+    async with desk() as here:
+        refusal = Answer(401, b"no")
+        assert await here.push(refusal) == refusal
+
+
+@pytest.mark.parametrize("path", ["/x", "/replies", "/files/abc"])
+async def test_other_paths_are_not_found_where_the_channel_has_no_use_for_them(path: str) -> None:
+    async with desk() as here:
+        assert (await here.push(message("m1"), path=path)).status == 404
+
+
+async def test_an_id_too_long_to_store_is_skipped_and_the_rest_is_claimed() -> None:
+    async with desk() as here:
+        assert (await here.push(message("m" * 300), message("m2"))).body == b"ignored,accepted"
+        assert await here.answered(1) == ["echo: hello"]
+
+
+# --- polling --------------------
+
+
+async def test_a_batch_is_durable_before_the_next_is_asked_for() -> None:
+    channel = PollingChannel()
+    channel.batches = [Batch([message("m1"), message("m1")], "c1"), Batch([], None)]
+    async with homes() as home:
+        clock = FakeClock()
+        async with desk(channel, home=home, clock=clock) as here:
+            await here.answered(1)
+            assert channel.polled == ["", "c1", "c1"]
+            assert here.health.told[0] == "contact"
+        again = PollingChannel()
+        async with desk(again, home=home, clock=clock):
+            assert again.polled == ["c1"]
+
+
+async def test_trouble_in_receiving_leaves_turns_alone_and_is_tried_again() -> None:
+    channel = PollingChannel()
+    channel.batches = [
+        Batch([message("m1")], "c1"),
+        ChannelError("503"),
+        ChannelError("503"),
+        Batch([message("m2")], "c2"),
+    ]
+    async with desk(channel) as here:
+        await here.answered(1)
+        assert here.health.told[-1] == "receiving fails; it is tried again"
+        await here.clock.advance(5)
+        await here.answered(2)
+        assert channel.polled == ["", "c1", "c1", "c1", "c2"]
+
+
+async def test_a_batch_that_is_too_large_is_refused_whole() -> None:
+    channel = PollingChannel()
+    channel.batches = [Batch([message(f"m{n}") for n in range(BATCH_ITEMS + 1)], "c1")]
+    async with desk(channel) as here:
+        assert here.health.told[-1] == "receiving fails; it is tried again"
+        assert await here.store.get(OpenMessages(NAME)) == ()
+        await here.clock.advance(5)
+        assert channel.polled == ["", ""]
+
+
+async def test_a_poll_that_could_not_be_stored_does_not_move_on() -> None:
+    channel = PollingChannel()
+    async with desk(channel, run=False) as here:
+        faulty = swap_store(here)
+        faulty.errors = [StoreError("full")]
+        channel.batches = [Batch([message("m1")], "c1")] * 2
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(here.account.run(here.health))
+            await settle()
+            assert channel.polled == [""]
+            await here.clock.advance(5)
+            await here.answered(1)
+            assert channel.polled[:2] == ["", ""]
+            running.cancel()
+
+
+async def test_refused_credentials_end_the_run() -> None:
+    channel = PollingChannel()
+    channel.batches = [CredentialsError("revoked")]
+    async with desk(channel, run=False) as here:
+        with pytest.raises(ExceptionGroup) as ended:
+            await here.account.run(here.health)
+        assert ended.group_contains(CredentialsError)
+        assert (await here.push(message("m1"))).status == 503
+
+
+# --- probing and identity -------
+
+
+async def test_a_probed_account_has_contact_only_when_the_platform_answered() -> None:
+    channel = ProbedChannel()
+    channel.identities = [ChannelError("down"), Identity("bot", "Bot")]
+    async with desk(channel) as here:
+        assert here.health.told == ["the platform does not answer"]
+        await here.clock.advance(5)
+        assert here.health.told[-1] == "contact"
+        stored = await here.store.get(IdentityOf(NAME))
+        assert stored is not None
+        assert (stored.bot_id, here.health.bot_id) == ("bot", "bot")
+        channel.identities = [ChannelError("down")] * 9
+        await here.clock.advance(PROBE_SECONDS)
+        assert here.health.told[-1] == "the platform does not answer"
+
+
+async def test_an_identity_is_remembered_over_a_restart() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        async with desk(ProbedChannel(), home=home, clock=clock):
+            pass
+        channel = ProbedChannel()
+        channel.identities = [ChannelError("down")] * 9
+        seen: list[Identity] = []
+        channel.read = lambda request, identity: seen.append(identity) or Answer(200)  # type: ignore[method-assign,func-returns-value]
+        async with desk(channel, home=home, clock=clock) as after:
+            await after.push(message("m1"))
+            assert seen == [Identity("bot", "Bot")]
+            assert after.health.bot_id == "bot"
+
+
+async def test_a_probe_that_is_refused_parks_the_account() -> None:
+    channel = ProbedChannel()
+    channel.identities = [CredentialsError("wrong secret")]
+    async with desk(channel, run=False) as here:
+        with pytest.raises(ExceptionGroup) as ended:
+            await here.account.run(here.health)
+        assert ended.group_contains(CredentialsError)
+
+
+async def test_case_3_a_large_skew_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    channel = ProbedChannel()
+    async with desk(channel, run=False) as here:
+        channel.identities = [Identity("b", "B", here.clock.now() - timedelta(hours=1))] * 3
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(here.account.run(here.health))
+            await settle()
+            await here.clock.advance(PROBE_SECONDS * 2)
+            assert capsys.readouterr().err.count("clock.skew") == 1
+            running.cancel()
+
+
+# --- binding, posting, counting -
+
+
+async def test_other_credentials_on_stored_messages_are_refused_before_any_contact() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        async with desk(home=home, clock=clock, script={"turn": endless}) as before:
+            await before.say("hi")
+        channel = PollingChannel()
+        async with desk(home=home, clock=clock, run=False) as after:
+            spec = {"identity": lambda settings, credentials: ("another",)}
+            setup = setup_for(home, after.store, clock, channel, spec=spec)
+            with pytest.raises(ConfigError, match="another bot"):
+                await Account(setup).run(FakeHealth())
+            assert channel.polled == []
+
+
+async def test_an_operator_s_message_goes_out_in_parts_with_its_files() -> None:
+    async with desk() as here:
+        (copy := here.home.outbox / "0-a.txt").write_text("abc")
+        count = await here.account.post("to-x", "x" * 5000, [ReplyFile(str(copy), "a.txt", "text/plain", 3)])
+        assert count == 3
+        await until(lambda: len(here.channel.sent) == 3)
+        assert {part.to for part in here.channel.sent} == {"to-x"}
+        assert (here.account.name, here.account.body_limit_bytes) == (NAME, 1_048_576)
+
+
+async def test_a_message_posted_while_the_account_is_down_goes_out_with_the_next_run() -> None:
+    async with desk(run=False) as here:
+        await here.account.post("to-x", "hello", ())
+        assert (await here.account.counts()).open_parts == 1
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(here.account.run(here.health))
+            assert await here.answered(1) == ["hello"]
+            running.cancel()
+
+
+async def test_case_57_finished_replies_go_out_after_a_restart_once_each() -> None:
+    async with homes() as home:
+        clock, down = FakeClock(), PushedChannel()
+        down.outcomes = [ChannelError("down")] * 99
+        async with desk(down, home=home, clock=clock) as before:
+            for n in range(12):
+                await before.say(f"t{n}", f"s{n}")
+            await until(lambda: len(down.sent) >= 12)
+        async with desk(home=home, clock=clock) as after:
+            await after.clock.advance(60)
+            texts = await after.answered(12)
+            assert sorted(texts) == sorted(f"echo: t{n}" for n in range(12))
+        async with desk(home=home, clock=clock) as last:
+            await settle()
+            assert last.channel.sent == []
+
+
+async def test_received_files_are_swept_when_their_time_is_over() -> None:
+    async with desk(settings={"media": {"keep_days": 1}}) as here:
+        old = here.home.inbox("test", "a", "0123456789abcdef") / "0-a.txt"
+        here.home.private_dir(old.parent)
+        old.write_text("abc")
+        here.clock.jump(10 * 365 * 86_400)
+        await here.clock.advance(3700)
+        await until(lambda: not old.exists())
+
+
+def test_the_public_address_of_an_account() -> None:
+    home = Home(Path("/h"))
+    setup = setup_for(home, None, FakeClock(), PushedChannel(), public_url="https://x.example/")
+    assert setup.place.address == "https://x.example/channels/test/a"
+    assert setup_for(home, None, FakeClock(), PushedChannel()).place.address == ""
+    assert json.dumps([setup.channel_name, setup.account_name]) == '["test", "a"]'
+    assert request().method == "POST"
+    assert OWNER

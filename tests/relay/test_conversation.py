@@ -1,0 +1,401 @@
+"""A conversation as part of a running account: order, sessions, failures, recovery."""
+
+import asyncio
+import json
+from datetime import timedelta
+from typing import Any
+
+from bridge.channel import ChannelError, Context, FileKind, Inbound, Refused, RemoteFile
+from bridge.channel.testing.clock import FakeClock, until
+from bridge.ids import ConversationKey
+from bridge.protocol.limits import PROMPT_BYTES
+from bridge.relay.payload import conversation_of
+from bridge.relay.texts import Language, Text, say
+from bridge.store.contract import CountsOf, HeldTexts, SessionOf
+from tests.relay.harness import HOUR, MINUTE, NAME, OWNER, STRANGER, desk, homes, message
+from tests.relay.scripted import Frame, HangupError, Peer, answer
+
+FAILURE, INTERRUPTED = say(Text.FAILURE, Language.EN), say(Text.INTERRUPTED, Language.EN)
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c63000100000500010d0a2db4"
+    "0000000049454e44ae426082"
+)
+
+
+class Held:
+    """Turns that wait until they are let go, by prompt."""
+
+    def __init__(self) -> None:
+        self.started: list[str] = []
+        self.gates: dict[str, asyncio.Event] = {}
+
+    async def __call__(self, peer: Peer, start: Frame) -> None:
+        self.started.append(start["prompt"])
+        await self.gates.setdefault(start["prompt"], asyncio.Event()).wait()
+        await answer(peer, start)
+
+    def let_go(self, prompt: str) -> None:
+        self.gates.setdefault(prompt, asyncio.Event()).set()
+
+
+async def broken(peer: Peer, start: Frame) -> None:
+    raise HangupError
+
+
+async def failing(peer: Peer, start: Frame) -> None:
+    await peer.turn("turn.failed", start["request_id"], code="provider_error", message="key sk-123 refused")
+
+
+def first_broken() -> Any:
+    """A turn whose connection breaks, and usual ones after it."""
+    turns = [broken]
+
+    async def turn(peer: Peer, start: Frame) -> None:
+        await (turns.pop() if turns else answer)(peer, start)
+
+    return turn
+
+
+def key_of(sender: str = OWNER) -> ConversationKey:
+    return conversation_of(message("x", sender=sender))
+
+
+async def test_a_message_becomes_a_turn_and_its_answer_goes_back() -> None:
+    async with desk() as here:
+        assert (await here.say("hi")).body == b"accepted"
+        assert await here.answered(1) == ["echo: hi"]
+        (part,) = here.channel.sent
+        assert (part.to, part.reply_to) == (f"to-{OWNER}", "m1")
+        (turn,) = here.server.frames("turn.start")
+        assert (turn["request_id"], turn["prompt"]) == ("m1", "hi")
+        assert here.channel.typed == [f"to-{OWNER}"]
+        counts = await here.store.get(CountsOf(NAME))
+        assert (counts.waiting, counts.open_parts, counts.dead) == (0, 0, 0)
+
+
+async def test_case_11_messages_of_a_chat_run_in_order_and_another_chat_meanwhile() -> None:
+    held = Held()
+    async with desk(script={"turn": held}) as here:
+        for text in ("a1", "a2", "a3"):
+            await here.say(text)
+        await here.say("b1", STRANGER)
+        await until(lambda: len(held.started) == 2)
+        assert held.started == ["a1", "b1"]
+        for text in ("a2", "a3", "b1", "a1"):
+            held.let_go(text)
+        assert await here.answered(4) == ["echo: b1", "echo: a1", "echo: a2", "echo: a3"]
+        assert here.server.opened == 2
+
+
+async def test_a_failed_turn_is_said_and_the_next_one_runs_on_the_same_session() -> None:
+    async def turn(peer: Peer, start: Frame) -> None:
+        await (failing if start["prompt"] == "bad" else answer)(peer, start)
+
+    async with desk(script={"turn": turn}) as here:
+        await here.say("bad")
+        await here.say("good")
+        assert await here.answered(2) == [FAILURE, "echo: good"]
+        assert here.server.opened == 1
+
+
+async def test_after_a_broken_session_the_next_message_takes_it_up_again() -> None:
+    async with desk(script={"turn": first_broken()}) as here:
+        await here.say("one")
+        assert await here.answered(1) == [FAILURE]
+        await here.say("two")
+        assert await here.answered(2) == [FAILURE, "echo: two"]
+        assert len(here.server.frames("session.attach")) == 2  # the second is the mark
+
+
+async def test_a_stored_session_that_is_gone_is_replaced_once() -> None:
+    async with desk(script={"turn": first_broken()}) as here:
+        await here.say("one")
+        await here.answered(1)
+        here.server.stored.clear()
+        await here.say("two")
+        assert await here.answered(2) == [FAILURE, "echo: two"]
+        assert here.server.opened == 2
+
+
+async def test_a_session_that_may_not_be_taken_up_fails_the_message_only() -> None:
+    async with desk(script={"turn": first_broken()}) as here:
+        await here.say("one")
+        await here.answered(1)
+        here.server.refuse_attach = "invalid_request"
+        await here.say("two")
+        assert await here.answered(2) == [FAILURE, FAILURE]
+
+
+async def test_a_turn_that_the_server_refuses_keeps_no_files() -> None:
+    async def refuse(peer: Peer, start: Frame) -> None:
+        await peer.say("error", start["request_id"], code="invalid_request", message="no", fatal=False)
+
+    async with desk(script={"turn": refuse}, settings={"remote_tools": "owner"}) as here:
+        here.channel.files["k"] = PNG
+        await here.say("see", files=(RemoteFile("k", FileKind.IMAGE, "a.png"),))
+        assert await here.answered(1) == [FAILURE]
+        assert list((here.home.state / "media").rglob("*.png")) == []
+
+
+async def test_a_turn_without_an_end_runs_out_of_time_and_its_session_is_dropped() -> None:
+    async def endless(peer: Peer, start: Frame) -> None:
+        await peer.turn("turn.started", start["request_id"])
+
+    async with desk(script={"turn": endless}, limits={"turn_seconds": 0.05}) as here:
+        await here.say("hi")
+        assert await here.answered(1) == [FAILURE]
+        await until(lambda: here.server.closed == 1)
+
+
+async def test_an_adapter_s_bug_fails_one_message_and_the_next_is_answered() -> None:
+    async with desk() as here:
+        here.channel.context = KeyError("body")
+        await here.say("one", reference="m0")
+        await here.say("two")
+        assert await here.answered(2) == [FAILURE, "echo: two"]
+        assert (await here.store.get(CountsOf(NAME))).waiting == 0
+
+
+async def test_typing_that_fails_harms_nothing() -> None:
+    async with desk() as here:
+        here.channel.typing_error = ChannelError("no")
+        await here.say("hi")
+        assert await here.answered(1) == ["echo: hi"]
+
+
+async def test_case_18_old_messages_are_listed_as_missed_and_newer_ones_bring_their_time() -> None:
+    async with desk() as here:
+        now = here.clock.now()
+        old = [message(f"o{n}", f"deploy {n}", sent_at=now - (2 + n) * HOUR) for n in range(3)]
+        newer = message("n1", "still there?", sent_at=now - 10 * MINUTE)
+        assert (await here.push(*old, newer)).body == b"accepted,accepted,accepted,accepted"
+        missed, answered = await here.answered(2)
+        assert missed.startswith(say(Text.MISSED, Language.EN))
+        assert [f"deploy {n}" in missed for n in range(3)] == [True, True, True]
+        assert len(here.server.frames("turn.start")) == 1
+        assert answered.endswith("]\nstill there?")
+        assert "[Sent 2026-01-02 02:54 UTC]" in answered
+
+
+async def test_a_missed_file_is_listed_too() -> None:
+    async with desk() as here:
+        files = (RemoteFile("k", FileKind.FILE),)
+        await here.say("", files=files, sent_at=here.clock.now() - 2 * HOUR)
+        assert "(1 file(s))" in (await here.answered(1))[0]
+
+
+async def test_case_3_age_is_judged_by_the_platform_s_clock() -> None:
+    async with desk() as here:
+        platform_now = here.clock.now() - 2 * HOUR  # our own clock is two hours fast
+        here.channel.platform_time = platform_now
+        await here.say("fresh", sent_at=platform_now)
+        assert await here.answered(1) == ["echo: fresh"]
+
+
+async def test_context_text_and_notes_reach_the_agent_in_this_order() -> None:
+    async with desk() as here:
+        here.channel.context = Context("> quoted", (RemoteFile("k", FileKind.FILE, "a.txt"),))
+        await here.say("what is this?", sender=STRANGER, reference="m0")
+        await here.answered(1)
+        (turn,) = here.server.frames("turn.start")
+        assert turn["prompt"] == "> quoted\n\nwhat is this?\n\n[file a.txt: not opened for this sender.]"
+
+
+async def test_files_reach_the_agent_with_what_their_bytes_say() -> None:
+    async with desk() as here:
+        here.channel.files["k"] = PNG
+        await here.say("", files=(RemoteFile("k", FileKind.IMAGE, "图.png", "text/html"),))
+        await here.answered(1)
+        (attachment,) = here.server.frames("turn.start")[0]["attachments"]
+        assert (attachment["kind"], attachment["name"], attachment["mime"]) == (
+            "image",
+            "图.png",
+            "image/png",
+        )
+        assert attachment["size"] == len(PNG)
+
+
+async def test_a_message_with_nothing_readable_gets_a_reply_and_no_turn() -> None:
+    async with desk() as here:
+        await here.say("", sender=STRANGER, files=(RemoteFile("k", FileKind.FILE, "a.exe"),))
+        assert await here.answered(1) == [say(Text.UNREADABLE_TYPE, Language.EN)]
+        assert here.server.peers == []
+        assert here.channel.fetched == []
+
+
+async def test_a_huge_message_is_cut_to_what_a_turn_takes() -> None:
+    async with desk() as here:
+        await here.say("字" * 100_000)
+        await here.answered(1)
+        assert len(here.server.frames("turn.start")[0]["prompt"].encode()) <= PROMPT_BYTES
+
+
+async def test_only_the_owner_s_direct_chat_gets_tools() -> None:
+    async with desk(settings={"remote_tools": "owner"}) as here:
+        await here.say("a")
+        await here.say("b", STRANGER)
+        await here.say("c", group=True)
+        await here.answered(3)
+        assert [frame["no_tools"] for frame in here.server.frames("session.start")] == [False, True, True]
+
+
+async def test_a_session_whose_authority_changed_is_replaced_and_never_widened() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        async with desk(home=home, clock=clock) as before:
+            await before.say("a")
+            await before.answered(1)
+            stored = before.server.stored
+        async with desk(
+            home=home, clock=clock, settings={"remote_tools": "owner"}, script={"stored": stored}
+        ) as after:
+            after.count = 10
+            await after.say("b")
+            await after.answered(1)
+            assert after.server.frames("session.attach") == []
+            assert [frame["no_tools"] for frame in after.server.frames("session.start")] == [False]
+
+
+async def test_the_same_authority_takes_the_session_up_after_a_restart() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        async with desk(home=home, clock=clock) as before:
+            await before.say("a")
+            await before.answered(1)
+            stored = before.server.stored
+        async with desk(home=home, clock=clock, script={"stored": stored}) as after:
+            after.count = 10
+            await after.say("b")
+            assert await after.answered(1) == ["echo: b"]
+            assert after.server.opened == 0
+
+
+ENDED = [
+    ("assistant.completed", "m1", {"content": "the answer"}),
+    ("turn.completed", "m1", {"steps": 1, "usage": {}}),
+]
+
+
+async def stop_in_turn(home: Any, clock: FakeClock, *texts: str) -> None:
+    """Leave the first of ``texts`` running and the others claimed, as a kill does."""
+    held = Held()
+    async with desk(home=home, clock=clock, script={"turn": held}) as here:
+        for text in texts:
+            await here.say(text)
+        await until(lambda: held.started == [texts[0]])
+        bound = await here.store.get(SessionOf(NAME, key_of()))
+        assert bound is not None
+        assert bound.session_id == "s1"
+
+
+async def test_case_55_after_a_crash_the_ended_turn_is_answered_and_the_waiting_ones_run() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        await stop_in_turn(home, clock, "one", "two", "three")
+        async with desk(home=home, clock=clock, script={"stored": {"s1": ENDED}}) as after:
+            assert await after.answered(3) == ["the answer", "echo: two", "echo: three"]
+            assert [frame["request_id"] for frame in after.server.frames("turn.start")] == ["m2", "m3"]
+
+
+async def test_case_82_after_a_crash_a_turn_without_an_end_is_reported_and_never_run_again() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        await stop_in_turn(home, clock, "one")
+        async with desk(home=home, clock=clock, script={"stored": {"s1": []}}) as after:
+            assert await after.answered(1) == [INTERRUPTED]
+            after.count = 10
+            await after.say("again")
+            assert await after.answered(2) == [INTERRUPTED, "echo: again"]
+            assert [frame["prompt"] for frame in after.server.frames("turn.start")] == ["again"]
+        async with desk(home=home, clock=clock) as later:
+            assert (later.server.peers, later.channel.sent) == ([], [])
+
+
+async def test_a_running_message_whose_session_is_gone_is_reported() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        await stop_in_turn(home, clock, "one")
+        async with desk(home=home, clock=clock) as after:
+            assert await after.answered(1) == [INTERRUPTED]
+
+
+async def test_a_turn_that_failed_while_we_were_away_is_reported() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        await stop_in_turn(home, clock, "one")
+        failed = [("turn.failed", "m1", {"code": "internal_error", "message": "m"})]
+        async with desk(home=home, clock=clock, script={"stored": {"s1": failed}}) as after:
+            assert await after.answered(1) == [INTERRUPTED]
+
+
+async def test_a_claimed_message_older_than_the_limit_is_missed_after_a_restart() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        await stop_in_turn(home, clock, "one", "two")
+        clock.jump(timedelta(hours=2).total_seconds())
+        async with desk(home=home, clock=clock, script={"stored": {"s1": ENDED}}) as after:
+            first, second = await after.answered(2)
+            assert first == "the answer"
+            assert second.startswith(say(Text.MISSED, Language.EN))
+            assert after.server.frames("turn.start") == []
+
+
+async def test_files_that_a_turn_attached_are_sent_and_the_others_removed() -> None:
+    async with desk(settings={"remote_tools": "owner"}, limits={"reply_files": 1}) as here:
+        copies = [here.home.outbox / f"{n}-a.txt" for n in range(2)]
+        for copy in copies:
+            copy.write_text("abc")
+
+        async def turn(peer: Peer, start: Frame) -> None:
+            for n, path in enumerate([*copies, "/etc/passwd"]):
+                attached = {"attached": {"path": str(path), "name": f"{n}.txt", "size": 3, "caption": "c"}}
+                await peer.turn(
+                    "tool.completed", start["request_id"], call_id="c", name="chat_attach", success=True,
+                    output=json.dumps(attached), truncated=False,
+                )  # fmt: skip
+            await answer(peer, start)
+
+        here.server.turn = turn
+        await here.say("files please")
+        await until(lambda: len(here.channel.sent) == 2 and not any(copy.exists() for copy in copies))
+        text, file = here.channel.sent
+        assert file.name == "0.txt"
+        assert text.text.endswith(say(Text.FILES_DROPPED, Language.EN, count=2))
+
+
+async def test_files_of_a_turn_that_failed_are_removed() -> None:
+    async with desk(settings={"remote_tools": "owner"}) as here:
+        (copy := here.home.outbox / "0-a.txt").write_text("abc")
+
+        async def turn(peer: Peer, start: Frame) -> None:
+            attached = {"attached": {"path": str(copy), "name": "a.txt", "size": 3}}
+            await peer.turn(
+                "tool.completed", start["request_id"], call_id="c", name="chat_attach", success=True,
+                output=json.dumps(attached), truncated=False,
+            )  # fmt: skip
+            await failing(peer, start)
+
+        here.server.turn = turn
+        await here.say("files please")
+        assert await here.answered(1) == [FAILURE]
+        await until(lambda: not copy.exists())
+
+
+async def test_a_held_text_rides_with_the_conversation_s_next_reply() -> None:
+    async with desk() as here:
+        here.channel.outcomes = [Refused("no")]
+        await here.say("one")
+        await here.answered(1)
+        await here.say("two")
+        second = (await here.answered(2))[1]
+        assert [word in second for word in ("echo: one", "echo: two")] == [True, True]
+        assert await here.store.get(HeldTexts(NAME, key_of())) == ()
+
+
+async def test_what_an_operator_sees_of_a_conversation_has_no_controls() -> None:
+    async with desk() as here:
+        await here.say("hi", thread="t")
+        await here.answered(1)
+        chat = here.server.frames("session.start")[0]["chat"]
+        assert chat["conversation"] == f"direct/chat-{OWNER}/{OWNER}/t"
+        assert isinstance(message("m"), Inbound)

@@ -1,0 +1,176 @@
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bridge.channel import ChannelError, Context, FileKind, Inbound, Incoming, RemoteFile
+from bridge.logs import get_logger
+from bridge.media.limits import MediaLimits
+from bridge.relay.received import Received, Terms, receive, remove
+from bridge.relay.texts import Text
+from tests.relay.test_conversation import PNG
+
+MESSAGE = Inbound("m1", "u1", "c1", "to", "m1", "see")
+IMAGE = RemoteFile("img", FileKind.IMAGE, "图.png")
+DOCUMENT = RemoteFile("doc", FileKind.FILE, "报告.txt", size=3)
+LOG = get_logger("test")
+USUAL = MediaLimits()
+
+
+class FakePlatform:
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {"img": PNG, "doc": b"abc"}
+        self.asked: list[str] = []
+        self.context: Context | None = None
+        self.stall = False
+
+    def fetch(self, file: RemoteFile, max_bytes: int) -> AbstractAsyncContextManager[Incoming]:
+        return self._fetch(file)
+
+    @asynccontextmanager
+    async def _fetch(self, file: RemoteFile) -> AsyncIterator[Incoming]:
+        self.asked.append(file.key)
+        if self.stall:
+            await asyncio.get_running_loop().create_future()
+        if file.key not in self.files:
+            raise ChannelError("404")
+
+        async def chunks() -> AsyncIterator[bytes]:
+            yield self.files[file.key]
+
+        yield Incoming(chunks(), name="from-the-platform.bin")
+
+    async def resolve(self, message_id: str, reference: str) -> Context:
+        if self.stall:
+            await asyncio.get_running_loop().create_future()
+        if self.context is None:
+            raise ChannelError("gone")
+        return self.context
+
+
+class Mute:
+    """A channel that gives nothing."""
+
+
+async def take(
+    tmp_path: Path, *files: RemoteFile, owner: bool = True, platform: object = None, reference: str = "",
+    limits: MediaLimits = USUAL, seconds: float = 30,
+) -> Received:  # fmt: skip
+    terms = Terms(tmp_path / "inbox", limits, seconds, seconds)
+    message = replace(MESSAGE, files=files, reference=reference)
+    return await receive(message, platform or FakePlatform(), terms, owner, LOG)  # type: ignore[arg-type]
+
+
+async def test_files_come_in_under_safe_names_with_what_their_bytes_say(tmp_path: Path) -> None:
+    got = await take(tmp_path, IMAGE, replace(DOCUMENT, transcript="said"))
+    image, document = got.attachments
+    assert (image.kind, image.name, image.mime, image.size) == ("image", "图.png", "image/png", len(PNG))
+    assert (document.kind, document.name, document.transcript) == ("file", "报告.txt", "said")
+    assert Path(image.path).read_bytes() == PNG
+    assert Path(image.path).parent == tmp_path / "inbox"
+    assert (got.notes, got.refusal) == ([], None)
+
+
+@pytest.mark.parametrize("name", ["../../escape.txt", "a/../../b", "C:\\x", "..%2f..", "\u202etxt.exe", ""])
+async def test_case_75_a_hostile_name_stays_inside(tmp_path: Path, name: str) -> None:
+    got = await take(tmp_path, replace(DOCUMENT, name=name))
+    path = Path(got.attachments[0].path)
+    assert path.parent == tmp_path / "inbox"
+    assert path.is_file()
+
+
+async def test_case_76_two_files_of_one_name_are_both_kept(tmp_path: Path) -> None:
+    got = await take(tmp_path, IMAGE, IMAGE, replace(IMAGE, name="图.PNG"))
+    assert len({attachment.path for attachment in got.attachments}) == 3
+
+
+async def test_a_file_without_a_name_takes_the_platform_s(tmp_path: Path) -> None:
+    got = await take(tmp_path, replace(DOCUMENT, name=""))
+    assert got.attachments[0].name == "from-the-platform.bin"
+
+
+async def test_strangers_bring_small_pictures_and_nothing_else(tmp_path: Path) -> None:
+    platform = FakePlatform()
+    got = await take(tmp_path, DOCUMENT, IMAGE, owner=False, platform=platform)
+    assert platform.asked == ["img"]
+    assert [attachment.kind for attachment in got.attachments] == ["image"]
+    assert got.refusal == (Text.UNREADABLE_TYPE, 0)
+
+
+async def test_case_83_a_picture_that_is_none_is_not_taken_from_a_stranger(tmp_path: Path) -> None:
+    platform = FakePlatform()
+    platform.files["img"] = b"<!DOCTYPE html><html><body>x</body></html>"
+    got = await take(tmp_path, IMAGE, owner=False, platform=platform)
+    assert got.attachments == []
+    assert got.notes == ["[image 图.png: not opened for this sender.]"]
+    assert list((tmp_path / "inbox").iterdir()) == []
+
+
+async def test_case_84_what_is_too_large_is_not_asked_for_or_is_cut_off(tmp_path: Path) -> None:
+    limits, platform = MediaLimits(owner_max_bytes=1_048_576), FakePlatform()
+    platform.files["img"] = b"x" * 1_048_577
+    announced = replace(DOCUMENT, size=2_000_000)
+    lying = replace(IMAGE, size=5)
+    got = await take(tmp_path, announced, lying, platform=platform, limits=limits)
+    assert platform.asked == ["img"]
+    assert got.notes == [
+        "[file 报告.txt: larger than 1 MB, not opened.]",
+        "[image 图.png: larger than 1 MB, not opened.]",
+    ]
+    assert got.refusal == (Text.UNREADABLE_SIZE, 1)
+    assert list((tmp_path / "inbox").iterdir()) == []
+
+
+async def test_a_download_that_fails_or_stalls_leaves_a_note_and_fails_nothing(tmp_path: Path) -> None:
+    platform = FakePlatform()
+    got = await take(tmp_path, replace(DOCUMENT, key="lost"), IMAGE, platform=platform)
+    assert got.notes == ["[file 报告.txt: the download failed.]"]
+    assert len(got.attachments) == 1
+    platform.stall = True
+    slow = await take(tmp_path, DOCUMENT, platform=platform, seconds=0.02)
+    assert slow.refusal == (Text.UNREADABLE_DOWNLOAD, 0)
+
+
+async def test_what_the_platform_gives_nobody_is_said_with_its_transcript(tmp_path: Path) -> None:
+    sticker = RemoteFile("s", FileKind.STICKER, fetchable=False)
+    voice = RemoteFile("v", FileKind.AUDIO, "v.ogg", transcript="hello there")
+    got = await take(tmp_path, sticker, platform=FakePlatform())
+    assert "does not give its content" in got.notes[0]
+    mute = await take(tmp_path, voice, platform=Mute())
+    assert 'Its transcript: "hello there"' in mute.notes[0]
+
+
+async def test_files_over_the_limit_of_a_message_are_counted(tmp_path: Path) -> None:
+    got = await take(tmp_path, *[DOCUMENT] * 5, limits=MediaLimits(max_files=3))
+    assert len(got.attachments) == 3
+    assert got.notes == ["[2 more file(s) were not opened.]"]
+
+
+async def test_a_reference_brings_its_text_and_files(tmp_path: Path) -> None:
+    platform = FakePlatform()
+    platform.context = Context("> quoted", (IMAGE,))
+    got = await take(tmp_path, DOCUMENT, platform=platform, reference="m0")
+    assert got.context == "> quoted"
+    assert [attachment.name for attachment in got.attachments] == ["报告.txt", "图.png"]
+
+
+async def test_case_12_a_reference_that_cannot_be_had_is_said_as_failed(tmp_path: Path) -> None:
+    platform = FakePlatform()
+    assert "could not be fetched" in (await take(tmp_path, platform=platform, reference="m0")).context
+    platform.stall = True
+    slow = await take(tmp_path, platform=platform, reference="m0", seconds=0.02)
+    assert "could not be fetched" in slow.context
+
+
+async def test_a_channel_without_references_passes_them_over(tmp_path: Path) -> None:
+    assert (await take(tmp_path, platform=Mute(), reference="m0")).context == ""
+
+
+async def test_case_85_files_that_no_message_owns_are_removed(tmp_path: Path) -> None:
+    got = await take(tmp_path, IMAGE)
+    await remove(got.attachments)
+    await remove(got.attachments)
+    assert list((tmp_path / "inbox").iterdir()) == []

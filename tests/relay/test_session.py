@@ -1,0 +1,181 @@
+import pytest
+
+from bridge.channel.testing.clock import until
+from bridge.errors import SessionError
+from bridge.ids import SessionId
+from bridge.protocol import ours
+from bridge.relay.session import Authority, Ended, Server, TurnResult, attach_session, open_session
+from tests.relay.scripted import Frame, HangupError, Peer, answer, scripted
+
+OWNER = Authority(tools=True, channel="Feishu", cwd="/w")
+STRANGER = Authority(tools=False, channel="Feishu", cwd="/w")
+CHAT = ours.Chat(channel="feishu", account="main", conversation="c")
+ATTACHED = '{"attached":{"path":"/o/1-a.txt","name":"a.txt","size":3},"note":"n"}'
+
+
+async def risky(peer: Peer, start: Frame) -> None:
+    """A turn that asks for approval, and calls chat_attach when it gets it."""
+    request, call = start["request_id"], {"call_id": "c1", "name": "chat_attach"}
+    await peer.turn("turn.started", request)
+    await peer.turn("assistant.delta", request, content="I shall")
+    await peer.turn("assistant.completed", request, content="I shall attach it")
+    await peer.turn("tool.proposed", request, arguments={}, **call)
+    await peer.turn(
+        "approval.requested", request, approval_id="a1", risk="network", cwd="/w", summary="s", **call
+    )
+    resolved = await peer.next()
+    if resolved["approved"]:
+        await peer.turn("tool.started", request, **call)
+        await peer.turn("tool.progress", request, call_id="c1", text="secret progress")
+    output = ATTACHED if resolved["approved"] else "denied"
+    await peer.turn(
+        "tool.completed", request, success=resolved["approved"], output=output, truncated=False, **call
+    )
+    await peer.turn("assistant.completed", request, content="done")
+    await peer.turn("turn.completed", request, steps=2, usage={})
+
+
+async def test_a_session_is_started_with_exactly_the_authority_that_is_due() -> None:
+    async with scripted() as server:
+        for authority in (OWNER, STRANGER):
+            session = await open_session(Server(server.socket, "1"), authority, CHAT)
+            await session.close()
+        owner, stranger = server.frames("session.start")
+        assert (owner["no_tools"], owner["auto_approve"], owner["channel"]) == (False, True, "Feishu")
+        assert (stranger["no_tools"], stranger["auto_approve"]) == (True, False)
+        assert owner["chat"] == {"channel": "feishu", "account": "main", "conversation": "c"}
+        assert not {"provider", "model", "delegation_depth"} & set(owner)
+        assert [frame["request_id"] for frame in server.got[:2]] == ["channel-init", "channel-session"]
+
+
+async def test_the_last_completed_text_is_the_answer_and_nothing_of_tools_is() -> None:
+    async with scripted(turn=risky) as server:
+        session = await open_session(Server(server.socket, "1"), OWNER, CHAT)
+        result = await session.turn("m1", "please", ())
+        assert (result.ended, result.text) == (Ended.COMPLETED, "done")
+        assert [file.name for file in result.files] == ["a.txt"]
+        assert [frame["approved"] for frame in server.frames("approval.resolve")] == [True]
+        await session.close()
+
+
+async def test_a_session_without_tools_denies_every_call() -> None:
+    async with scripted(turn=risky) as server:
+        session = await open_session(Server(server.socket, "1"), STRANGER, CHAT)
+        result = await session.turn("m1", "please", ())
+        assert result.files == ()
+        assert [frame["approved"] for frame in server.frames("approval.resolve")] == [False]
+        await session.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "ended"),
+    [
+        ("turn.failed", {"code": "provider_error", "message": "key sk-1 refused"}, Ended.FAILED),
+        ("turn.cancelled", {}, Ended.CANCELLED),
+    ],
+)
+async def test_how_a_turn_ends_without_an_answer(kind: str, fields: Frame, ended: Ended) -> None:
+    async def turn(peer: Peer, start: Frame) -> None:
+        await peer.turn("assistant.completed", start["request_id"], content="half")
+        await peer.turn(kind, start["request_id"], **fields)
+
+    async with scripted(turn=turn) as server:
+        session = await open_session(Server(server.socket, "1"), OWNER, CHAT)
+        assert await session.turn("m1", "x", ()) == TurnResult(ended)
+        await session.close()
+
+
+@pytest.mark.parametrize("request_id", ["m1", None])
+async def test_a_refused_turn_is_an_error_with_its_code(request_id: str | None) -> None:
+    async def turn(peer: Peer, start: Frame) -> None:
+        await peer.say("error", request_id, code="invalid_request", message="no", fatal=False)
+
+    async with scripted(turn=turn) as server:
+        session = await open_session(Server(server.socket, "1"), OWNER, CHAT)
+        with pytest.raises(SessionError) as refused:
+            await session.turn("m1", "x", ())
+        assert refused.value.code == "invalid_request"
+        await session.close()
+
+
+async def test_events_of_other_turns_and_errors_of_other_requests_are_passed_over() -> None:
+    async def turn(peer: Peer, start: Frame) -> None:
+        await peer.say("error", "other", code="approval_not_found", message="late", fatal=False)
+        await peer.turn("assistant.completed", "background:1", content="a report")
+        await peer.turn("turn.completed", "background:1", steps=1, usage={})
+        await answer(peer, start)
+
+    async with scripted(turn=turn) as server:
+        session = await open_session(Server(server.socket, "1"), OWNER, CHAT)
+        assert (await session.turn("m1", "x", ())).text == "echo: x"
+        await session.close()
+
+
+async def test_a_broken_connection_is_an_error_without_a_code() -> None:
+    async def turn(peer: Peer, start: Frame) -> None:
+        raise HangupError
+
+    async with scripted(turn=turn) as server:
+        session = await open_session(Server(server.socket, "1"), OWNER, CHAT)
+        with pytest.raises(SessionError) as broken:
+            await session.turn("m1", "x", ())
+        assert broken.value.code == ""
+        assert not session.alive
+        await session.close()
+
+
+async def test_a_refused_start_closes_the_connection() -> None:
+    async with scripted(refuse_start="invalid_request") as server:
+        with pytest.raises(SessionError, match="invalid_request"):
+            await open_session(Server(server.socket, "1"), OWNER, CHAT)
+        await until(lambda: server.closed == 1)
+
+
+async def test_attaching_tells_how_the_asked_turn_ended() -> None:
+    events = [
+        ("assistant.completed", "m1", {"content": "the answer"}),
+        ("turn.completed", "m1", {"steps": 1, "usage": {}}),
+    ]
+    async with scripted(stored={"s7": events}) as server:
+        where = Server(server.socket, "1")
+        session, result = await attach_session(where, OWNER, SessionId("s7"), "m1")
+        assert result == TurnResult(Ended.COMPLETED, "the answer")
+        assert (await session.turn("m2", "again", ())).text == "echo: again"
+        await session.close()
+        other, none = await attach_session(where, OWNER, SessionId("s7"), "m0")
+        assert none is None
+        await other.close()
+
+
+async def test_attaching_to_what_is_gone_says_so() -> None:
+    async with scripted() as server:
+        with pytest.raises(SessionError) as gone:
+            await attach_session(Server(server.socket, "1"), OWNER, SessionId("s9"))
+        assert gone.value.code == "session_not_found"
+
+
+async def test_a_session_can_be_cleared() -> None:
+    async with scripted() as server:
+        session = await open_session(Server(server.socket, "1"), OWNER, CHAT)
+        await session.clear()
+        assert len(server.frames("session.clear")) == 1
+        await session.close()
+
+
+async def test_a_refused_clear_is_an_error() -> None:
+    async def refuse(peer: Peer, start: Frame) -> None:
+        await peer.say("error", "channel-clear", code="turn_active", message="no", fatal=False)
+
+    async with scripted(turn=refuse) as server:
+        session = await open_session(Server(server.socket, "1"), OWNER, CHAT)
+        with pytest.raises(SessionError):
+            await session.turn("channel-clear", "x", ())
+        server.peers[0].writer.write(b'{"type":"error","code":"turn_active","message":"m","fatal":false}\n')
+        with pytest.raises(SessionError, match="clear"):
+            await session.clear()
+        await session.close()
+
+
+def test_authority_is_compared_as_a_whole() -> None:
+    texts = {OWNER.as_text(), STRANGER.as_text(), Authority(True, "Lark", "/w").as_text()}
+    assert len(texts) == 3

@@ -1,0 +1,39 @@
+from pathlib import Path
+
+from bridge.channel.testing.clock import FakeClock
+from bridge.ids import ConversationKey
+from bridge.paths import Home
+from bridge.relay.setup import MIB
+from tests.relay.harness import OWNER, PushedChannel, setup_for
+
+HOME = Home(Path("/h"))
+
+
+def setup(**changes):  # type: ignore[no-untyped-def]
+    return setup_for(HOME, None, FakeClock(), PushedChannel(), **changes)
+
+
+def test_the_account_s_route_as_the_world_sees_it() -> None:
+    assert setup(public_url="https://x.example/").place.address == "https://x.example/channels/test/a"
+    assert setup().place.address == ""
+    assert (setup().channel_name, setup().account_name) == ("test", "a")
+
+
+def test_tools_are_granted_by_the_settings_alone() -> None:
+    assert not setup().policy.tools
+    assert setup(settings={"remote_tools": "owner"}).policy.tools
+    assert setup().policy.owner == OWNER
+
+
+def test_the_fingerprint_follows_what_identifies_the_account() -> None:
+    other = setup(spec={"identity": lambda settings, credentials: ("other",)})
+    assert setup().fingerprint == setup(public_url="https://y.example").fingerprint
+    assert setup().fingerprint != other.fingerprint
+
+
+def test_received_files_have_a_folder_without_any_remote_id_and_limits_in_bytes() -> None:
+    terms = setup(settings={"media": {"owner_max_mib": 2}}).media(ConversationKey("../../x"))
+    assert terms.folder.parent == HOME.inbox("test", "a", "0" * 16).parent
+    assert ".." not in str(terms.folder)
+    assert terms.limits.owner_max_bytes == 2 * MIB
+    assert setup().caps.part_bytes == 16_384

@@ -1,0 +1,127 @@
+"""What every backend must do with agent sessions and their turns."""
+
+from __future__ import annotations
+
+import pytest
+
+from bridge.errors import StoreError
+from bridge.ids import SessionId, TurnId
+from bridge.store.contract import (
+    BeginTurn,
+    BindSession,
+    BoundSession,
+    ClearSession,
+    DropSession,
+    EndTurn,
+    LoadSession,
+    OpenSession,
+    ReserveSeq,
+    SessionOf,
+    SessionRecord,
+    StoredSession,
+    UnbindSession,
+)
+from tests.store.backends import Open
+from tests.store.values import (
+    ACCOUNT,
+    CHAT,
+    OTHER,
+    SESSION,
+    TURN,
+)
+
+
+class SessionsContract:
+    RECORD = SessionRecord(SESSION, "/home", '{"no_tools": true}', 7)
+
+    async def test_a_conversation_has_one_session(self, opened: Open) -> None:
+        async with opened() as store:
+            assert await store.get(SessionOf(ACCOUNT, CHAT)) is None
+            await store.do(BindSession(ACCOUNT, CHAT, SessionId("old"), "none"))
+            await store.do(BindSession(ACCOUNT, CHAT, SESSION, "owner"))
+            await store.do(BindSession(OTHER, CHAT, SessionId("other"), "none"))
+        async with opened() as store:
+            assert await store.get(SessionOf(ACCOUNT, CHAT)) == BoundSession(SESSION, "owner")
+            await store.do(UnbindSession(ACCOUNT, CHAT))
+            await store.do(UnbindSession(ACCOUNT, CHAT))
+            assert await store.get(SessionOf(ACCOUNT, CHAT)) is None
+            assert await store.get(SessionOf(OTHER, CHAT)) == BoundSession(SessionId("other"), "none")
+
+    async def test_a_session_comes_back_with_what_happened_in_it(self, opened: Open) -> None:
+        async with opened() as store:
+            assert await store.get(LoadSession(SESSION)) is None
+            await store.do(OpenSession(self.RECORD, 1000))
+            assert await store.get(LoadSession(SESSION)) == StoredSession(self.RECORD, (), (), ())
+            await store.do(BeginTurn(SESSION, TURN, "request", 1000, 2000))
+            begun = await store.get(LoadSession(SESSION))
+            assert begun is not None
+            assert (begun.record.seq, begun.interrupted) == (1000, ((TURN, "request"),))
+            await store.do(EndTurn(SESSION, TURN, (b"\0one", b"two"), ("question", "answer"), 12, 3000))
+        async with opened() as store:
+            record = SessionRecord(SESSION, "/home", '{"no_tools": true}', 12)
+            stored = StoredSession(record, ("question", "answer"), (b"\0one", b"two"), ())
+            assert await store.get(LoadSession(SESSION)) == stored
+
+    async def test_the_last_turn_and_the_newest_history_are_kept(self, opened: Open) -> None:
+        async with opened() as store:
+            await store.do(OpenSession(self.RECORD, 1000))
+            await store.do(EndTurn(SESSION, TurnId("1"), (b"1",), ("a", "b", "c"), 8, 2000))
+            await store.do(EndTurn(SESSION, TurnId("2"), (b"2",), ("d",), 9, 3000, dropped=2))
+            loaded = await store.get(LoadSession(SESSION))
+            assert loaded is not None
+            assert (loaded.history, loaded.last_turn) == (("c", "d"), (b"2",))
+
+    async def test_turns_that_never_ended_are_listed_in_order(self, opened: Open) -> None:
+        async with opened() as store:
+            await store.do(OpenSession(self.RECORD, 1000))
+            for turn in ("b", "c", "a"):
+                await store.do(BeginTurn(SESSION, TurnId(turn), f"for {turn}", 100, 2000))
+            await store.do(EndTurn(SESSION, TurnId("c"), (), (), 50, 3000))
+            loaded = await store.get(LoadSession(SESSION))
+            assert loaded is not None
+            assert loaded.interrupted == ((TurnId("b"), "for b"), (TurnId("a"), "for a"))
+
+    async def test_numbers_are_reserved_and_never_given_back(self, opened: Open) -> None:
+        async with opened() as store:
+            await store.do(OpenSession(self.RECORD, 1000))
+            for seq in (50, 20):
+                await store.do(ReserveSeq(SESSION, seq))
+            loaded = await store.get(LoadSession(SESSION))
+            assert loaded is not None
+            assert loaded.record.seq == 50
+
+    async def test_a_cleared_session_has_no_history_and_goes_on_counting(self, opened: Open) -> None:
+        async with opened() as store:
+            await store.do(OpenSession(self.RECORD, 1000))
+            await store.do(EndTurn(SESSION, TURN, (b"1",), ("a",), 8, 2000))
+            await store.do(ClearSession(SESSION, 9))
+            loaded = await store.get(LoadSession(SESSION))
+            assert loaded is not None
+            assert (loaded.history, loaded.record.seq) == ((), 9)
+
+    async def test_a_dropped_session_is_gone_with_all_of_it(self, opened: Open) -> None:
+        async with opened() as store:
+            await store.do(OpenSession(self.RECORD, 1000))
+            await store.do(BindSession(ACCOUNT, CHAT, SESSION, "owner"))
+            await store.do(EndTurn(SESSION, TURN, (b"1",), ("a",), 8, 2000))
+            await store.do(BeginTurn(SESSION, TURN, "request", 100, 3000))
+            await store.do(DropSession(SESSION))
+            await store.do(DropSession(SESSION))
+            assert await store.get(LoadSession(SESSION)) is None
+            assert await store.get(SessionOf(ACCOUNT, CHAT)) is None
+            await store.do(OpenSession(self.RECORD, 4000))
+            assert await store.get(LoadSession(SESSION)) == StoredSession(self.RECORD, (), (), ())
+
+    async def test_steps_in_a_session_that_does_not_exist_are_refused(self, opened: Open) -> None:
+        steps = (
+            BeginTurn(SESSION, TURN, "request", 1, 2000), EndTurn(SESSION, TURN, (b"1",), ("a",), 8, 2000),
+            ClearSession(SESSION, 9), ReserveSeq(SESSION, 9),
+        )  # fmt: skip
+        async with opened() as store:
+            for step in steps:
+                with pytest.raises(StoreError, match="no such session"):
+                    await store.do(step)
+            await store.do(OpenSession(self.RECORD, 1000))
+            with pytest.raises(StoreError):
+                await store.do(OpenSession(self.RECORD, 1000))
+            assert await store.get(LoadSession(SESSION)) == StoredSession(self.RECORD, (), (), ())

@@ -254,7 +254,7 @@ def mapped(method: str, host: str) -> Iterator[None]:
     """Turn the library's errors into ours."""
     try:
         yield
-    except (*_NOT_CONNECTED, aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
+    except (*_NOT_CONNECTED, aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, UnicodeError):
         raise UnreachableError(f"{method} {host}: no connection") from None
     except TimeoutError:
         raise lost(method, host, "no answer in time") from None

@@ -1,0 +1,152 @@
+"""Replies that wait to be asked for, and files that the other side fetches from us."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+from bridge.channel import Answer, Ask, FileWanted, Request, WaitingPart
+from bridge.channel.contract import FileAnswer
+from bridge.channel.testing.clock import FakeClock, settle, until
+from bridge.relay.outbox import ReplyFile
+from bridge.store.contract import CountsOf, HeldTexts
+from tests.relay.harness import NAME, OWNER, PushedChannel, desk, homes, request
+from tests.relay.scripted import Frame, Peer
+from tests.relay.test_conversation import key_of
+
+
+class AskedChannel(PushedChannel):
+    """Does not send: its replies are asked for. ``served`` is the name of the file that is asked for."""
+
+    send = None  # type: ignore[assignment]
+    send_file = None  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.served: FileWanted | Answer = Answer(410)
+
+    def ask(self, request: Request) -> Ask | Answer:
+        if "after" not in request.query:
+            return Answer(400)
+        return Ask(int(request.query["after"]), float(request.query.get("wait", "0")))
+
+    async def told(self, ask: Ask, waiting: Sequence[WaitingPart]) -> Answer:
+        shown = [[one.cursor, getattr(one.part, "text", None) or one.part.name] for one in waiting]  # type: ignore[union-attr]
+        return Answer(200, json.dumps(shown).encode())
+
+    def file(self, request: Request) -> FileWanted | Answer:
+        return self.served
+
+
+async def ask(here, after: int, wait: float = 0) -> list[tuple[int, str]]:  # type: ignore[no-untyped-def]
+    answer = await here.account.handle(request(path="/replies", after=str(after), wait=str(wait)))
+    return [(cursor, text) for cursor, text in json.loads(answer.body)]
+
+
+async def counts(here) -> int:  # type: ignore[no-untyped-def]
+    return (await here.store.get(CountsOf(NAME))).open_parts
+
+
+async def answered(here) -> None:  # type: ignore[no-untyped-def]
+    for _ in range(10_000):
+        if await counts(here):
+            return
+        await asyncio.sleep(0)
+
+
+async def test_asking_tells_what_waits_until_the_next_asking_settles_it() -> None:
+    async with desk(AskedChannel()) as here:
+        await here.say("hi")
+        await answered(here)
+        (first,) = await ask(here, 0)
+        assert first[1] == "echo: hi"
+        assert await ask(here, 0) == [first]
+        assert await ask(here, first[0]) == []
+        assert await counts(here) == 0
+
+
+async def test_what_waits_is_told_again_after_a_restart() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        async with desk(AskedChannel(), home=home, clock=clock) as before:
+            await before.say("hi")
+            await answered(before)
+        async with desk(AskedChannel(), home=home, clock=clock) as after:
+            assert [text for _, text in await ask(after, 0)] == ["echo: hi"]
+
+
+async def test_asking_with_a_wait_answers_as_soon_as_there_is_something() -> None:
+    held = asyncio.Event()
+
+    async def turn(peer: Peer, start: Frame) -> None:
+        await held.wait()
+        await peer.turn("assistant.completed", start["request_id"], content="late")
+        await peer.turn("turn.completed", start["request_id"], steps=1, usage={})
+
+    async with desk(AskedChannel(), script={"turn": turn}) as here, asyncio.TaskGroup() as tasks:
+        await here.say("hi")
+        asking = tasks.create_task(ask(here, 0, wait=20))
+        await settle()
+        assert not asking.done()
+        held.set()
+        await until(asking.done)
+        assert [text for _, text in asking.result()] == ["late"]
+
+
+async def test_asking_with_a_wait_ends_empty_when_nothing_comes() -> None:
+    async with desk(AskedChannel()) as here:
+        assert await ask(here, 0, wait=0.01) == []
+
+
+async def test_a_wrong_asking_is_the_channel_s_to_refuse() -> None:
+    async with desk(AskedChannel()) as here:
+        answer = await here.account.handle(request(path="/replies"))
+        assert answer == Answer(400)
+
+
+async def test_an_asked_file_is_removed_once_it_was_received() -> None:
+    async with desk(AskedChannel()) as here:
+        (copy := here.home.outbox / "0-a.txt").write_text("abc")
+        (kept := here.home.root / "other.txt").write_text("abc")
+        for path in (copy, kept):
+            await here.account.post("to", "", [ReplyFile(str(path), "a.txt", "text/plain", 3)])
+        told = await ask(here, 0)
+        assert [name for _, name in told] == ["a.txt", "a.txt"]
+        assert await ask(here, told[-1][0]) == []
+        await until(lambda: not copy.exists())
+        await settle()
+        assert kept.exists()  # only copies of ours are removed
+
+
+async def test_what_nobody_asks_for_in_a_day_is_held() -> None:
+    async with desk(AskedChannel()) as here:
+        await here.say("hi")
+        await answered(here)
+        await here.clock.advance(86_300)
+        assert await counts(here) == 1
+        await here.clock.advance(200)
+        assert await counts(here) == 0
+        assert [held.text for held in await here.store.get(HeldTexts(NAME, key_of(OWNER)))] == ["echo: hi"]
+
+
+async def test_a_file_expires_without_a_text_to_hold() -> None:
+    async with desk(AskedChannel()) as here:
+        (copy := here.home.outbox / "0-a.txt").write_text("abc")
+        await here.account.post("to", "", [ReplyFile(str(copy), "a.txt", "text/plain", 3)])
+        await here.clock.advance(86_500)
+        await until(lambda: not copy.exists())
+        assert (await here.store.get(CountsOf(NAME))).held == 0
+
+
+async def test_a_file_is_served_only_from_the_outbox() -> None:
+    async with desk(AskedChannel()) as here:
+        (copy := here.home.outbox / "0a1b-图.png").write_bytes(b"abc")
+        here.channel.served = FileWanted(copy.name)
+        served = await here.account.handle(request(path="/files/token"))
+        assert served == FileAnswer(copy, "图.png", "application/octet-stream", 3)
+        for name in ("../config.toml", "gone", "/etc/passwd", "."):
+            here.channel.served = FileWanted(name)
+            refused = await here.account.handle(request(path="/files/token"))
+            assert isinstance(refused, Answer)
+            assert refused.status == 410
+        here.channel.served = Answer(404)
+        assert await here.account.handle(request(path="/files/token")) == Answer(404)

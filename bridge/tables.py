@@ -23,6 +23,7 @@ _WORDS = {
     "a valid ": "a ",
     "an object": "a table",
     "a object": "a table",
+    "a array": "a list",
 }
 _PLACE = re.compile(r"\(at (line \d+, column \d+|end of document)\)")
 

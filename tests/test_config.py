@@ -1,0 +1,57 @@
+"""The settings file: defaults, bounds, and the shape of the tables that are read with other models."""
+
+from pathlib import Path
+
+import pytest
+
+from bridge.config import Config, load
+from bridge.errors import ConfigError
+from bridge.tables import TableError
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "config.toml"
+    path.write_text(text)
+    path.chmod(0o600)
+    return path
+
+
+def test_an_empty_file_is_all_defaults(tmp_path: Path) -> None:
+    assert load(write(tmp_path, "")) == Config()
+    assert Config().web.port == 8470
+    assert Config().daemon.agent == "echo"
+
+
+def test_tables_of_accounts_and_agents_stay_raw(tmp_path: Path) -> None:
+    config = load(write(tmp_path, "[channels.x.a]\nanything = [1]\n[agents.y]\nz = true\n"))
+    assert config.channels == {"x": {"a": {"anything": [1]}}}
+    assert config.agents == {"y": {"z": True}}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[wep]\nport = 1\n", "wep: no such setting: did you mean web?"),
+        ("[web]\nhots = ''\n", "web.hots: no such setting: did you mean host?"),
+        ("[web]\nport = 70000\n", "web.port: must be less than or equal to 65535"),
+        ("[limits]\nturns = 0\n", "limits.turns: must be greater than 0"),
+        ("[limits]\nowner_turns = -1\n", "limits.owner_turns: must be greater than or equal to 0"),
+        ("[limits]\nturn_seconds = inf\n", "limits.turn_seconds: must be a finite number"),
+        ("[sessions]\nmax_server_frame_bytes = 1\n", "must be greater than or equal to 65536"),
+        ("[log]\nlevel = 'loud'\n", "log.level: must be 'debug', 'info', 'warning' or 'error'"),
+        ("[channels.x]\nenabled = true\n", "channels.x.enabled: must be a table"),
+        ("channels = 1\n", "channels: must be a table"),
+        ("[agents]\necho = 1\n", "agents.echo: must be a table"),
+    ],
+)
+def test_a_mistake_is_named_by_file_and_key(tmp_path: Path, text: str, told: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(TableError) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+    assert told in str(caught.value)
+
+
+def test_a_missing_file_is_an_operators_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is missing"):
+        load(tmp_path / "config.toml")

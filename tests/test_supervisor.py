@@ -1,0 +1,462 @@
+"""Accounts are run, restarted with patience, parked, and stopped; an account's end is never the daemon's."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from bridge import supervisor
+from bridge.channel.testing.clock import START, FakeClock, settle, until
+from bridge.errors import (
+    BridgeError,
+    ChannelError,
+    ConfigError,
+    CredentialsError,
+    OutcomeUnknownError,
+    SessionError,
+    StoreError,
+    UnreachableError,
+)
+from bridge.health import Health, Snapshot, State
+from bridge.ids import AccountId
+from bridge.store.contract import BindingError
+from bridge.supervisor import (
+    EndedError,
+    Plan,
+    StuckError,
+    Supervisor,
+    isolated,
+    run_once,
+    sentence,
+    supervise,
+)
+
+Work = Callable[[Health], Awaitable[None]]
+
+
+class Highest:
+    """Randomness that always waits the whole bound."""
+
+    def uniform(self, a: float, b: float, /) -> float:
+        return b
+
+
+class Lowest:
+    def uniform(self, a: float, b: float, /) -> float:
+        return a
+
+
+class Runs:
+    """A component that does one thing after the other, then waits for ever."""
+
+    def __init__(self, *works: Work, name: str = "pigeon:main") -> None:
+        self._works = list(works)
+        self._name = name
+        self.started = 0
+        self.alive = 0
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def run(self, health: Health) -> None:
+        self.started += 1
+        self.alive += 1
+        try:
+            if self._works:
+                return await self._works.pop(0)(health)
+            await asyncio.Event().wait()
+        finally:
+            self.alive -= 1
+
+
+def fails(error: BaseException) -> Work:
+    async def work(health: Health) -> None:
+        raise error
+
+    return work
+
+
+async def connects(health: Health) -> None:
+    health.contact()
+    await asyncio.Event().wait()
+
+
+def first(name: str = "main", state: State = State.STARTING) -> Snapshot:
+    return Snapshot(id=AccountId(f"pigeon:{name}"), channel="pigeon", account=name, state=state, since=START)
+
+
+def health_of(clock: FakeClock) -> Health:
+    return Health(first(), clock)
+
+
+class Group:
+    """Runs ``supervise`` beside a test, and ends it."""
+
+    def __init__(self, component: Runs, clock: FakeClock, rng: object = None) -> None:
+        self.health = health_of(clock)
+        self._work = supervise(component, self.health, clock, rng or Highest())  # type: ignore[arg-type]
+        self._tasks = asyncio.TaskGroup()
+
+    async def __aenter__(self) -> "Group":
+        await self._tasks.__aenter__()
+        self.task = self._tasks.create_task(self._work)
+        await settle()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self.task.cancel()
+        await self._tasks.__aexit__(None, None, None)
+
+    @property
+    def state(self) -> State:
+        return self.health.snapshot.state
+
+
+# --- one run ------------------------------------------------------------------------------------------------
+
+
+async def test_the_error_that_ended_a_run_is_returned() -> None:
+    error = ValueError()
+    assert await run_once(Runs(fails(error)), health_of(FakeClock())) is error
+
+
+async def test_a_run_that_returns_or_cancels_itself_is_an_error_of_its_own() -> None:
+    async def returns(health: Health) -> None:
+        return None
+
+    for work in (returns, fails(asyncio.CancelledError())):
+        assert isinstance(await run_once(Runs(work), health_of(FakeClock())), EndedError)
+
+
+async def test_of_a_group_what_the_operator_must_mend_is_returned() -> None:
+    parks = ConfigError("mend it")
+    group = ExceptionGroup("x", [ValueError(), ExceptionGroup("y", [OSError(), parks])])
+    assert await run_once(Runs(fails(group)), health_of(FakeClock())) is parks
+    only = ValueError()
+    assert await run_once(Runs(fails(ExceptionGroup("x", [only]))), health_of(FakeClock())) is only
+
+
+async def test_a_failing_task_group_inside_does_not_cancel_the_caller() -> None:
+    async def groups(health: Health) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(fails(OSError())(health))  # type: ignore[arg-type]
+            await asyncio.Event().wait()
+
+    await run_once(Runs(groups), health_of(FakeClock()))
+    await asyncio.sleep(0)  # would raise in a task that is marked as cancelled
+
+
+async def test_cancelling_waits_until_the_run_has_ended() -> None:
+    ended = []
+
+    async def slowly(health: Health) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await settle(5)
+            ended.append(True)
+
+    async with asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(run_once(Runs(slowly), health_of(FakeClock())))
+        await settle()
+        task.cancel()
+    assert ended
+    assert task.cancelled()
+
+
+async def test_work_that_will_not_stop_is_left_behind_as_a_bug() -> None:
+    release = asyncio.Event()
+
+    async def stubborn() -> None:
+        while not release.is_set():
+            with suppress(asyncio.CancelledError):
+                await release.wait()
+
+    errors: list[BaseException] = []
+
+    async def caller() -> None:
+        errors.append(await isolated(stubborn(), "x", stop_seconds=0.01))
+
+    async with asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(caller())
+        await settle()
+        task.cancel()
+    assert task.cancelled()
+    release.set()
+    await settle()
+    assert errors == []
+
+
+# --- what is said of an error ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ConfigError("settings.toml: web.port: wrong"), "settings.toml: web.port: wrong"),
+        (BindingError("SECRET"), "its stored messages belong to another bot"),
+        (CredentialsError("SECRET"), "the platform refused the account"),
+        (UnreachableError("SECRET"), "the platform cannot be reached"),
+        (OutcomeUnknownError("SECRET"), "the platform gave no usable answer"),
+        (ChannelError("SECRET"), "the platform gave no usable answer"),
+        (StoreError("SECRET"), "the store takes no writes"),
+        (SessionError("SECRET"), "the session server ended the connection"),
+        (StuckError("SECRET"), "it did not stop when told to"),
+        (BridgeError("SECRET"), "it crashed"),
+        (ValueError("SECRET"), "it crashed"),
+    ],
+)
+def test_the_status_says_a_fixed_sentence_and_never_what_the_component_said(
+    error: BaseException, said: str
+) -> None:
+    assert sentence(error).startswith(said)
+    assert "SECRET" not in sentence(error)
+
+
+# --- runs, one after the other -----------------------------------------------------------------------------
+
+
+async def test_a_crash_is_followed_by_a_restart_after_a_wait_that_doubles() -> None:
+    clock = FakeClock()
+    component = Runs(*[fails(ValueError())] * 8)
+    waits = []
+    async with Group(component, clock) as group:
+        for _ in range(8):
+            assert group.state is State.BACKOFF
+            waits += clock.waits()
+            await clock.advance(clock.waits()[0])
+        assert group.state is State.STARTING
+        assert group.health.snapshot.restarts == 8
+    assert waits == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert component.started == 9
+
+
+async def test_no_wait_is_shorter_than_a_second() -> None:
+    clock = FakeClock()
+    async with Group(Runs(*[fails(ValueError())] * 3), clock, Lowest()):
+        assert clock.waits() == [1.0]
+
+
+async def test_the_platforms_own_wish_is_waited_for() -> None:
+    clock = FakeClock()
+    async with Group(Runs(fails(UnreachableError("busy", retry_after_seconds=90))), clock) as group:
+        assert clock.waits() == [91.0]
+        assert group.health.snapshot.next_try is not None
+
+
+@pytest.mark.parametrize(("contact_seconds", "wait"), [(59, 4), (60, 1)])
+async def test_only_contact_that_lasted_a_minute_begins_the_waits_anew(
+    contact_seconds: float, wait: float
+) -> None:
+    clock = FakeClock()
+
+    async def good_for_a_while(health: Health) -> None:
+        health.contact()
+        await clock.sleep(contact_seconds)
+        health.lost("gone")
+        await clock.sleep(100)
+        raise ValueError
+
+    async with Group(Runs(fails(ValueError()), fails(ValueError()), good_for_a_while), clock):
+        await clock.advance(1)
+        await clock.advance(2)
+        await clock.advance(contact_seconds + 100)
+        assert clock.waits() == [wait]
+
+
+async def test_a_run_that_hangs_without_contact_begins_nothing_anew() -> None:
+    clock = FakeClock()
+
+    async def hangs(health: Health) -> None:
+        await clock.sleep(1000)
+        raise ValueError
+
+    async with Group(Runs(fails(ValueError()), hangs), clock):
+        await clock.advance(1)
+        await clock.advance(1000)
+        assert clock.waits() == [2]
+
+
+@pytest.mark.parametrize("error", [ConfigError("x"), CredentialsError("x"), BindingError("x")])
+async def test_what_the_operator_must_mend_parks_the_account(error: BridgeError) -> None:
+    clock = FakeClock()
+    component = Runs(fails(error))
+    async with Group(component, clock) as group:
+        assert group.state is State.FAILED
+        assert group.health.snapshot.reason == sentence(error)
+        assert group.task.done()
+    assert component.started == 1
+    assert clock.waits() == []
+
+
+async def test_a_run_that_would_not_stop_is_never_doubled(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def stuck(component: object, health: Health) -> BaseException:
+        return StuckError()
+
+    monkeypatch.setattr(supervisor, "run_once", stuck)
+    async with Group(Runs(), FakeClock()) as group:
+        assert group.state is State.FAILED
+
+
+async def test_stopping_cuts_a_wait_short() -> None:
+    clock = FakeClock()
+    async with Group(Runs(fails(ValueError())), clock) as group:
+        assert group.state is State.BACKOFF
+    assert group.state is State.STOPPED
+    assert group.task.cancelled()
+
+
+# --- all accounts --------------------------------------------------------------------------------------------
+
+
+def plan(component: Runs, key: object = 1) -> Plan:
+    return Plan(first(component.name.partition(":")[2]), key, lambda: component)
+
+
+def states(supervisor: Supervisor) -> dict[str, State]:
+    return {snapshot.account: snapshot.state for snapshot in supervisor.snapshots()}
+
+
+async def test_planned_accounts_run_and_are_stopped_together() -> None:
+    clock = FakeClock()
+    a, b = Runs(connects, name="pigeon:a"), Runs(name="pigeon:b")
+    all_of_them = Supervisor(clock, Highest())
+    async with all_of_them.running():
+        await all_of_them.reconcile([plan(b), plan(a)])
+        await settle()
+        assert states(all_of_them) == {"a": State.CONNECTED, "b": State.STARTING}
+        assert all_of_them.component("pigeon:a") is a
+        assert all_of_them.component("pigeon:c") is None
+    assert (a.alive, b.alive) == (0, 0)
+    assert all_of_them.snapshots() == []
+
+
+async def test_an_unchanged_account_is_never_touched() -> None:
+    component = Runs(connects)
+    all_of_them = Supervisor(FakeClock(), Highest())
+    async with all_of_them.running():
+        await all_of_them.reconcile([plan(component)])
+        await settle()
+        before = all_of_them.snapshots()
+        await all_of_them.reconcile([plan(Runs())], revive=True)
+        await settle()
+        assert component.started == 1
+        assert all_of_them.snapshots() == before
+
+
+async def test_a_changed_account_is_stopped_before_its_successor_starts() -> None:
+    alive = []
+
+    async def old(health: Health) -> None:
+        alive.append("old")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await settle(3)
+            alive.remove("old")
+
+    async def new(health: Health) -> None:
+        assert alive == []
+        alive.append("new")
+        await asyncio.Event().wait()
+
+    all_of_them = Supervisor(FakeClock(), Highest())
+    async with all_of_them.running():
+        await all_of_them.reconcile([plan(Runs(old), key=1)])
+        await settle()
+        await all_of_them.reconcile([plan(Runs(new), key=2)])
+        await settle()
+        assert alive == ["new"]
+
+
+async def test_an_account_that_went_is_stopped_and_forgotten() -> None:
+    component = Runs()
+    all_of_them = Supervisor(FakeClock(), Highest())
+    async with all_of_them.running():
+        await all_of_them.reconcile([plan(component)])
+        await settle()
+        await all_of_them.reconcile([])
+        assert component.alive == 0
+        assert all_of_them.snapshots() == []
+
+
+async def test_a_parked_account_is_tried_again_only_when_asked_for() -> None:
+    all_of_them = Supervisor(FakeClock(), Highest())
+    async with all_of_them.running():
+        await all_of_them.reconcile([plan(Runs(fails(ConfigError("x"))))])
+        await settle()
+        second = Runs(connects)
+        await all_of_them.reconcile([plan(second)])
+        await settle()
+        assert states(all_of_them) == {"main": State.FAILED}
+        await all_of_them.reconcile([plan(second)], revive=True)
+        await settle()
+        assert states(all_of_them) == {"main": State.CONNECTED}
+
+
+async def test_an_account_that_is_not_to_run_is_shown_as_planned() -> None:
+    off = Plan(first("off", State.DISABLED), 1, None)
+    broken = Plan(replace(first("broken", State.FAILED), reason="wrong"), 1, None)
+    all_of_them = Supervisor(FakeClock(), Highest())
+    async with all_of_them.running():
+        await all_of_them.reconcile([off, broken])
+        await settle()
+        assert states(all_of_them) == {"off": State.DISABLED, "broken": State.FAILED}
+        assert all_of_them.component("pigeon:off") is None
+
+
+async def test_an_account_that_cannot_be_built_fails_alone() -> None:
+    def cannot() -> Runs:
+        raise ConfigError("no such place")
+
+    good = Runs(connects, name="pigeon:good")
+    all_of_them = Supervisor(FakeClock(), Highest())
+    async with all_of_them.running():
+        await all_of_them.reconcile([Plan(first("bad"), 1, cannot), plan(good)])
+        await settle()
+        assert states(all_of_them) == {"bad": State.FAILED, "good": State.CONNECTED}
+
+
+async def test_a_crash_takes_no_other_account_down() -> None:
+    clock = FakeClock()
+    bad, good = Runs(*[fails(ValueError())] * 3, name="pigeon:bad"), Runs(connects, name="pigeon:good")
+    all_of_them = Supervisor(clock, Highest())
+    async with all_of_them.running():
+        await all_of_them.reconcile([plan(bad), plan(good)])
+        await clock.advance(10)
+        assert states(all_of_them)["good"] is State.CONNECTED
+        assert good.started == 1
+
+
+async def test_accounts_are_stopped_side_by_side() -> None:
+    clock = FakeClock()
+
+    async def slow_to_end(health: Health) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await clock.sleep(3)
+
+    runs = [Runs(slow_to_end, name=f"pigeon:{n}") for n in range(5)]
+    all_of_them = Supervisor(clock, Highest())
+    async with asyncio.TaskGroup() as tasks:
+
+        async def whole() -> None:
+            async with all_of_them.running():
+                await all_of_them.reconcile([plan(one) for one in runs])
+                await settle()
+
+        task = tasks.create_task(whole())
+        await until(lambda: clock.waits() == [3.0] * 5)
+        assert {snapshot.state for snapshot in all_of_them.snapshots()} == {State.STOPPING}
+        await clock.advance(3)
+        await until(task.done)
+
+
+async def test_nothing_starts_once_all_of_it_is_being_stopped() -> None:
+    all_of_them = Supervisor(FakeClock())
+    await all_of_them.reconcile([plan(Runs())])
+    assert all_of_them.snapshots() == []

@@ -1,0 +1,150 @@
+"""Settings files and tables: every refusal names the place, and never what stood there."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from bridge.errors import ConfigError
+from bridge.tables import TableError, parse, validate
+
+SECRET = "hunter2-hunter2"
+FILE = Path("settings.toml")
+
+
+class Inner(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    keep_days: Annotated[int, Field(ge=1)] = 7
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    enabled: bool = True
+    port: int = 1
+    wait_seconds: float = 1.0
+    name: str = ""
+    who: Literal["owner", "anyone"] | tuple[str, ...] = "owner"
+    media: Inner = Inner()
+    free: dict[str, dict[str, int]] = {}
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Model":
+        if self.name == "unfit":
+            raise ValueError("name needs a port")
+        return self
+
+
+class Needs(BaseModel):
+    token: str
+
+
+def write(folder: Path, text: str | bytes, mode: int = 0o600) -> Path:
+    path = folder / "config.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    path.chmod(mode)
+    return path
+
+
+def refusal(model: type[BaseModel], table: Any, where: str = "") -> list[str]:
+    with pytest.raises(TableError) as caught:
+        validate(model, table, FILE, where)
+    assert SECRET not in str(caught.value)
+    return [line.removeprefix(f"{FILE}: ") for line in caught.value.lines]
+
+
+def test_a_private_file_is_read(tmp_path: Path) -> None:
+    assert parse(write(tmp_path, "[web]\nport = 1\n")) == {"web": {"port": 1}}
+
+
+def test_a_link_is_followed_to_a_private_file_alone(tmp_path: Path) -> None:
+    link = tmp_path / "link.toml"
+    link.symlink_to(write(tmp_path, "a = 1"))
+    assert parse(link) == {"a": 1}
+    write(tmp_path, "a = 1", 0o640)
+    with pytest.raises(ConfigError, match="chmod 600"):
+        parse(link)
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o620, 0o602])
+def test_a_file_that_others_can_reach_is_refused(tmp_path: Path, mode: int) -> None:
+    with pytest.raises(ConfigError, match="chmod 600"):
+        parse(write(tmp_path, "", mode))
+
+
+def test_a_missing_or_huge_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is missing"):
+        parse(tmp_path / "none.toml")
+    with pytest.raises(ConfigError, match="over 1048576 bytes"):
+        parse(write(tmp_path, b"#" * (1 << 20) + b"#"))
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (f"a = 1\nb = '{SECRET}\n", r"line 2, column \d+|end of document"),
+        (f"a = 1\na = '{SECRET}'\n", r"line 2, column \d+"),
+        (f"{SECRET} hunter2\n", r"line 1, column \d+"),
+        (f'a = """{SECRET}', "end of document"),
+    ],
+)
+def test_broken_toml_is_told_by_its_place_and_not_by_its_text(tmp_path: Path, text: str, place: str) -> None:
+    with pytest.raises(ConfigError, match=place) as caught:
+        parse(write(tmp_path, text))
+    assert "hunter2" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_text_that_is_not_utf_8_is_told_by_its_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="line 3 is not UTF-8"):
+        parse(write(tmp_path, b"a = 1\nb = 2\nc = '\xff'\n"))
+
+
+def test_endless_nesting_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nested too deeply|not TOML"):
+        parse(write(tmp_path, "a = " + "[" * 100_000))
+
+
+def test_a_good_table_becomes_its_model() -> None:
+    table = {"enabled": False, "wait_seconds": 2, "who": ["a", "b"], "media": {"keep_days": 1}}
+    model = validate(Model, table, FILE)
+    assert (model.enabled, model.wait_seconds, model.who, model.media.keep_days) == (
+        False,
+        2.0,
+        ("a", "b"),
+        1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [
+        ({"prot": 1}, "prot: no such setting: did you mean port?"),
+        ({"zzz": SECRET}, "zzz: no such setting: remove it"),
+        ({"media": {"keep_day": 1}}, "media.keep_day: no such setting: did you mean keep_days?"),
+        ({"media": {"keep_days": 0}}, "media.keep_days: must be greater than or equal to 1"),
+        ({"media": 3}, "media: must be a table"),
+        ({"enabled": "yes"}, "enabled: must be a boolean"),
+        ({"port": "80"}, "port: must be a whole number"),
+        ({"port": 1.5}, "port: must be a whole number"),
+        ({"name": 5}, "name: must be a string"),
+        ({"who": "nobody"}, "who: must be 'owner' or 'anyone', or must be a list"),
+        ({"who": [1, 2]}, "who: must be 'owner' or 'anyone', or must be a string"),
+        ({"free": {"a": {"b": "c"}}}, "free.a.b: must be a whole number"),
+        ({"free": {"a": 1}}, "free.a: must be a table"),
+        ({"name": "unfit"}, "the whole file: name needs a port"),
+        ([], "the whole file: must be a table"),
+    ],
+)
+def test_each_wrong_key_is_named_with_what_it_must_be(table: Any, line: str) -> None:
+    assert refusal(Model, table) == [line]
+
+
+def test_all_problems_are_told_at_once_under_the_tables_own_name() -> None:
+    lines = refusal(Model, {"port": "x", "name": 1}, "channels.x.y")
+    assert lines == ["channels.x.y.port: must be a whole number", "channels.x.y.name: must be a string"]
+    assert refusal(Model, {"name": "unfit"}, "channels.x.y") == ["channels.x.y: name needs a port"]
+
+
+def test_what_is_missing_is_named() -> None:
+    assert refusal(Needs, {}) == ["token: missing: set it"]

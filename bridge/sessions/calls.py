@@ -75,7 +75,8 @@ class Calls:
         return await self._run(call)
 
     async def _is_approved(self, call: Call) -> bool:
-        decision = decide(self._scope.context.policy, call.tool.risk)
+        context = self._scope.context
+        decision = decide(context.settings.policy(context.services.table), call.tool.risk)
         if decision is not Decision.ASK:
             return decision is Decision.ALLOW
 

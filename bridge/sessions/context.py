@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bridge.config import SessionsTable
 from bridge.ids import SessionId
 from bridge.protocol import ours
 from bridge.sessions.approvals import Approvals, Policy
@@ -45,6 +46,10 @@ class SessionSettings:
         }
         return json.dumps(fields, ensure_ascii=False)
 
+    def policy(self, table: SessionsTable) -> Policy:
+        """A chat's session asks for every call, so that the bridge judges each once more."""
+        return "always" if self.channel else table.approval_policy
+
     @classmethod
     def decode(cls, stored: str) -> "SessionSettings":
         fields = json.loads(stored)
@@ -64,8 +69,3 @@ class Context:
     history: History
     events: Numbered
     approvals: Approvals
-
-    @property
-    def policy(self) -> Policy:
-        """A chat's session asks for every call, so that the bridge judges each once more."""
-        return "always" if self.settings.channel else self.services.table.approval_policy

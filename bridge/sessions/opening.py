@@ -75,7 +75,8 @@ class Opener:
             raise RequestError("session_not_found", "no such session is stored for this cwd: start a new one")
         missed = [ours.read_server_event(frame) for frame in stored.last_turn]
         interrupted = await self._end_interrupted(stored)
-        session = self._session(stored.record, History(stored.history), last=stored.record.seq)
+        history = await asyncio.to_thread(History, stored.history)
+        session = self._session(stored.record, history, last=stored.record.seq)
         await self._greet(session, message.request_id)
         for event in [*missed, *interrupted]:
             await self._replay(session, event)
@@ -172,6 +173,7 @@ def _resolve(cwd: str) -> Path | None:
     """The real path of the directory ``cwd``, None when it is none; blocking."""
     try:
         found = Path(cwd).resolve(strict=True)
+        str(found).encode()  # it is told to the client
         return found if cwd and found.is_dir() else None
-    except (OSError, ValueError, RuntimeError):  # ValueError: a NUL; RuntimeError: links in a circle
+    except (OSError, ValueError, RuntimeError):  # ValueError: NUL, no UTF-8; RuntimeError: links in a circle
         return None

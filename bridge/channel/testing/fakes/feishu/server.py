@@ -152,8 +152,8 @@ class FakeFeishu:
         held, self._held = self._held, []
         return [await self._deliver(push) for push in (reversed(held) if backwards else held)]
 
-    async def wait_sent(self, count: int, seconds: float = 10.0) -> list[Sent]:
-        """What the bot sent, once that is at least ``count``.
+    async def wait_sent(self, count: int, seconds: float | None = 10.0) -> list[Sent]:
+        """What the bot sent, once that is at least ``count``; ``seconds`` None waits for ever.
 
         Raises:
             TimeoutError: it was less after ``seconds``.

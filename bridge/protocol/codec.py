@@ -4,7 +4,9 @@ Pydantic reads first, fast and a little too lax. Only a line that may hold what 
 more, by `json_rules`. What pydantic read is the result in either case.
 """
 
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -16,31 +18,33 @@ from bridge.protocol.inventory import nothing_else
 from bridge.protocol.messages import ClientMessage
 from bridge.protocol.wire import Wire
 
-T = TypeVar("T")
 
+def reader(wire: Any) -> Callable[[bytes], Any]:
+    """A function that reads one wire type, a union of them or an enum. Make it once, at import.
 
-class Reader(Generic[T]):
-    """Reads one wire type, a union of them or an enum: ``Reader(Usage)(b"{}")``. Make it once, at import.
+    It takes a line, with or without its ending, and raises ProtocolError if that is not of the type.
 
-    Raises:
-        ProtocolError: the bytes, a line with or without its ending, are not the type's.
+    >>> from bridge.protocol.shared import Usage
+    >>> reader(Usage)(b'{"input_tokens":7}')
+    Usage(input_tokens=7, output_tokens=None)
     """
+    validate = TypeAdapter(wire).validator.validate_json
+    holds_fields = not (isinstance(wire, type) and issubclass(wire, StrEnum))
 
-    def __init__(self, wire: Any) -> None:
-        self._validate = TypeAdapter(wire).validator.validate_json
-
-    def __call__(self, line: bytes) -> T:
+    def read(line: bytes) -> Any:
         try:
-            model: T = self._validate(line)
+            model = validate(line)
         except ValidationError as error:
             raise _refusal(line, error) from None  # its text holds the values
-        if isinstance(model, Wire) and not nothing_else(line, model):
+        if holds_fields and not nothing_else(line, model):
             _check(json_rules.parse(line), model)
         return model
 
+    return read
 
-read_client_message: Reader[ClientMessage] = Reader(ClientMessage)
-read_server_event: Reader[ServerEvent] = Reader(ServerEvent)
+
+read_client_message: Callable[[bytes], ClientMessage] = reader(ClientMessage)
+read_server_event: Callable[[bytes], ServerEvent] = reader(ServerEvent)
 
 
 def write(model: Wire) -> bytes:

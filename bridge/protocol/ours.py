@@ -4,13 +4,14 @@ An addition is an optional field, left out when absent, or an action, which olde
 a name exists both here and in a published module, code of ours uses the one from here.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from bridge.protocol import commands, events, messages, shared
-from bridge.protocol.codec import Reader
+from bridge.protocol.codec import reader
 from bridge.protocol.errors import ProtocolError, Reason
 from bridge.protocol.wire import U64, Items, Many, Maybe, Text, Wire
 
@@ -90,9 +91,9 @@ class UnknownEvent(Wire):
     type: str
 
 
-read_client_message: Reader[ClientMessage] = Reader(ClientMessage)
-_read_known: Reader[ServerEvent] = Reader(ServerEvent)
-_read_unknown: Reader[UnknownEvent] = Reader(UnknownEvent)
+read_client_message: Callable[[bytes], ClientMessage] = reader(ClientMessage)
+_read_known: Callable[[bytes], ServerEvent] = reader(ServerEvent)
+_read_unknown: Callable[[bytes], UnknownEvent] = reader(UnknownEvent)
 
 
 def read_server_event(line: bytes) -> ServerEvent | UnknownEvent:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bridge.protocol.codec import Reader, read_client_message, read_server_event, write
+from bridge.protocol.codec import read_client_message, read_server_event, reader, write
 from bridge.protocol.errors import ProtocolError, Reason
 from bridge.protocol.events import AssistantDelta, ToolProposed
 from bridge.protocol.messages import TurnStart
@@ -167,9 +167,9 @@ def test_a_long_list_of_bad_items_is_refused_by_its_first() -> None:
 
 
 def test_a_struct_is_read_by_a_reader_of_its_own() -> None:
-    assert Reader[Usage](Usage)(b'{"input_tokens":0}') == Usage(input_tokens=0)
+    assert reader(Usage)(b'{"input_tokens":0}') == Usage(input_tokens=0)
     with pytest.raises(ProtocolError, match=r"^not_a_message$"):
-        Reader[Usage](Usage)(b"[]")
+        reader(Usage)(b"[]")
 
 
 def test_a_list_of_our_own_making_is_written_like_one_that_was_read() -> None:

@@ -1,12 +1,14 @@
 """The quick look: it may doubt a good line, but trusts no bad one."""
 
+from collections.abc import Callable
+
 import pytest
 
-from bridge.protocol.codec import Reader
+from bridge.protocol.codec import reader
 from bridge.protocol.events import AssistantDelta, ServerEvent, SessionCleared, ToolProposed, TurnCompleted
 from bridge.protocol.inventory import nothing_else
 
-READ: Reader[ServerEvent] = Reader(ServerEvent)
+READ: Callable[[bytes], ServerEvent] = reader(ServerEvent)
 CLEARED = b'{"type":"session.cleared","request_id":"r","session_id":"s-0","seq":%b}'
 DELTA = b'{"type":"assistant.delta","request_id":"r","session_id":"s","turn_id":"t","seq":1,"content":"%b"}'
 PROPOSED = (
@@ -26,11 +28,16 @@ def test_a_plain_line_with_one_key_too_many_is_not_trusted() -> None:
     assert not nothing_else(line, AssistantDelta.model_validate_json(line))
 
 
-def test_quotes_that_are_spelled_in_hex_are_not_counted_on() -> None:
-    line = (DELTA % b"\\u0022\\u0022")[:-1] + b',"seq":1}'
-    model = AssistantDelta.model_validate_json(line)
-    assert model.content == '""'
-    assert not nothing_else(line, model)
+@pytest.mark.parametrize("text", [b"\\u0022\\u0022", b'\\"', b"\\\\", b'\\\\\\"\\\\', b"0022", b"\\\\u0022"])
+def test_quotes_inside_a_text_make_up_for_no_key(text: bytes) -> None:
+    assert nothing_else(DELTA % text, READ(DELTA % text))
+    line = (DELTA % text)[:-1] + b',"seq":1}'
+    assert not nothing_else(line, AssistantDelta.model_validate_json(line))
+
+
+def test_a_struct_without_its_tag_is_not_trusted() -> None:
+    line = b'{"request_id":"r","session_id":"s","seq":1}'
+    assert not nothing_else(line, SessionCleared.model_validate_json(line))
 
 
 def test_a_zero_is_trusted_unless_it_may_have_a_sign() -> None:
@@ -71,7 +78,8 @@ def test_extreme_free_form_values_are_not_trusted(arguments: bytes) -> None:
     [
         (b'"usage":{"input_tokens":5}', True),
         (b'"usage":{"input_tokens":null},"origin":{"kind":"background","jobs":["a","b"]}', True),
-        (b'"usage":{"input_tokens":0}', False),
+        (b'"usage":{"input_tokens":0}', True),
+        (b'"usage":{"input_tokens":-0}', False),
         (b'"usage":{"input_tokens":5,"input_tokens":5}', False),
         (b'"usage":{},"newer":1', False),
     ],

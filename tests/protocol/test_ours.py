@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bridge.protocol import commands, events, messages, ours, shared
-from bridge.protocol.codec import Reader, read_client_message, read_server_event, write
+from bridge.protocol.codec import read_client_message, read_server_event, reader, write
 from bridge.protocol.errors import ProtocolError
 from tests.protocol.wire_vectors import line_of, of_kind
 
@@ -61,7 +61,7 @@ def test_added_health_is_read_by_us_and_dropped_by_older_readers() -> None:
 
 
 def test_added_health_that_is_absent_is_not_written() -> None:
-    health = Reader[ours.ComponentHealth](ours.ComponentHealth)(HEALTH + b"}")
+    health = reader(ours.ComponentHealth)(HEALTH + b"}")
     assert (health.reason, health.dead_letters, health.senders) == (None, None, None)
     assert write(health) == HEALTH + b"}"
 

@@ -1,33 +1,34 @@
 """The published vectors of the wire, and what each of their type names is here."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bridge.protocol import codec, commands, shared
-from bridge.protocol.codec import Reader
+from bridge.protocol.codec import reader
 
 VECTORS: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "vectors" / "scv_wire.json").read_text(encoding="utf-8")
 )
 
-READERS: dict[str, Reader[Any]] = {
+READERS: dict[str, Callable[[bytes], Any]] = {
     "ClientMessage": codec.read_client_message,
     "ServerEvent": codec.read_server_event,
-    "DaemonCommand": Reader(commands.Command),
-    "PeerInfo": Reader(shared.Peer),
-    "Usage": Reader(shared.Usage),
-    "Attachment": Reader(shared.Attachment),
-    "ReplyAttachment": Reader(shared.ReplyAttachment),
-    "QueueEntry": Reader(shared.QueueEntry),
-    "TurnOrigin": Reader(shared.Origin),
-    "ComponentHealth": Reader(shared.ComponentHealth),
-    "ComponentState": Reader(shared.ComponentState),
-    "RemoteTools": Reader(shared.RemoteTools),
-    "DaemonStatus": Reader(shared.DaemonStatus),
-    "DelegationSummary": Reader(shared.DelegationSummary),
-    "DelegationInfo": Reader(shared.DelegationInfo),
-    "RestartInfo": Reader(shared.RestartInfo),
+    "DaemonCommand": reader(commands.Command),
+    "PeerInfo": reader(shared.Peer),
+    "Usage": reader(shared.Usage),
+    "Attachment": reader(shared.Attachment),
+    "ReplyAttachment": reader(shared.ReplyAttachment),
+    "QueueEntry": reader(shared.QueueEntry),
+    "TurnOrigin": reader(shared.Origin),
+    "ComponentHealth": reader(shared.ComponentHealth),
+    "ComponentState": reader(shared.ComponentState),
+    "RemoteTools": reader(shared.RemoteTools),
+    "DaemonStatus": reader(shared.DaemonStatus),
+    "DelegationSummary": reader(shared.DelegationSummary),
+    "DelegationInfo": reader(shared.DelegationInfo),
+    "RestartInfo": reader(shared.RestartInfo),
 }
 
 

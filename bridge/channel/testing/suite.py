@@ -12,9 +12,9 @@ and collects the suite in a test file of their own, with the extra ``turnbridge[
 
     from bridge.channel.testing.suite import *
 
-It runs for every channel that is installed; ``-k pigeon`` picks one. Each ability is tested where the adapter
-has it and the kit can play its other side, else the test is skipped. A check can also be called by itself,
-with something that makes a kit: ``CHECKS["test_a_refusal_is_final"](PigeonKit)``.
+It runs for every channel that is installed; ``-k "[pigeon]"`` picks one. Each ability is tested where the
+adapter has it and the kit can play its other side, else the test is skipped. A check can also be called by
+itself, with something that makes a kit: ``CHECKS["test_a_refusal_is_final"](PigeonKit)``.
 """
 
 from collections.abc import Callable

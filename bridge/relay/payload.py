@@ -43,9 +43,15 @@ def digest_of(conversation: ConversationKey) -> str:
 
 
 def redelivery_of(message: Inbound) -> str:
-    """The second unique key: conversation, sender, send time and content; "" without a time."""
+    """The second unique key: conversation, sender, send time and content; "" without a time.
+
+    A file's key may name the message that brings it, which is what differs here.
+    """
     if not message.stamp:
         return ""
-    files = [(file.kind, file.key if not file.name else file.name, file.size) for file in message.files]
+    files = [
+        (file.kind, file.name or file.key.replace(message.message_id, ""), file.size)
+        for file in message.files
+    ]
     content = json.dumps([conversation_of(message), message.stamp, message.text, message.reference, files])
     return sha256(content.encode("utf-8", "surrogatepass")).hexdigest()

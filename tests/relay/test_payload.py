@@ -60,6 +60,14 @@ def test_case_2_the_same_time_sender_and_content_is_one_message_under_any_id() -
     assert redelivery_of(MESSAGE) == redelivery_of(replace(MESSAGE, message_id="m2", reply_to="m2"))
 
 
+def test_a_picture_whose_key_names_its_message_is_one_message_under_any_id() -> None:
+    one, other = (
+        replace(MESSAGE, message_id=id_, files=(RemoteFile(f'["{id_}","img_1"]', FileKind.IMAGE),))
+        for id_ in ("m1", "m2")
+    )
+    assert redelivery_of(one) == redelivery_of(other)
+
+
 def test_case_22_equal_text_alone_is_never_a_duplicate() -> None:
     assert redelivery_of(MESSAGE) != redelivery_of(replace(MESSAGE, message_id="m2", stamp="1700000005123"))
     assert redelivery_of(replace(MESSAGE, stamp="")) == ""

@@ -1,0 +1,266 @@
+"""Kill a real daemon at each durable step and at random, under load: ``python -m tests.crash.main``.
+
+Whatever happens to the daemon, people go on writing, and the platforms repeat what was not acknowledged.
+In the end the daemon runs undisturbed until all is at rest, and is judged: nothing acknowledged is lost,
+no message runs twice, each is answered or reported, no part is doubled without a mark, the order is
+kept, the database is sound, and no log tells a secret. Exit 1 at any breach.
+
+The seed decides where and when it is killed; how the system schedules it, it does not.
+"""
+
+import argparse
+import asyncio
+import random
+import shutil
+import sqlite3
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bridge.store.contract import STEPS
+from tests.crash.broken import VARIANTS
+from tests.crash.child import Point
+from tests.crash.journal import Journal
+from tests.crash.judge import Verdict, judge
+from tests.crash.place import Place, place
+from tests.crash.process import STOP_SECONDS, Daemon
+from tests.crash.traffic import Traffic
+
+KILLED = -9
+REACH_SECONDS = 6.0  # for a point to be met
+LIFE_SECONDS = 1.2  # the longest life after it serves, before a random kill
+DRAIN_SECONDS = 120.0
+UNUSED = ("UnbindSession", "DropSession")  # steps that no part of the daemon takes yet
+SHOWN_BREACHES = 40
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run does: where it kills, how often at random, how often it stops by SIGTERM."""
+
+    points: tuple[Point, ...]
+    kills: int
+    stops: int
+    variant: str = ""
+
+
+@dataclass
+class Run:
+    """One run on one home."""
+
+    plan: Plan
+    place: Place
+    rng: random.Random
+    journal: Journal = field(default_factory=Journal)
+    reached: Counter[str] = field(default_factory=Counter)
+    missed: list[str] = field(default_factory=list)
+    breaches: list[str] = field(default_factory=list)
+    random_kills: int = 0
+    starting_kills: int = 0
+
+    def __post_init__(self) -> None:
+        self.daemon = Daemon(self.place.home.root, self.place.log, self.plan.variant)
+        self.traffic = Traffic(self.place, self.journal, self.rng)
+
+    async def go(self) -> Verdict:
+        async with asyncio.TaskGroup() as tasks:
+            watching = tasks.create_task(self.traffic.watch())
+            writing = tasks.create_task(self.traffic.write())
+            await self._points()
+            await self._kills()
+            await self._stops()
+            await self._drain(writing)
+            watching.cancel()
+        self.traffic.look()
+        verdict = judge(self.place, self.journal)
+        verdict.breaches[:0] = self.breaches
+        return verdict
+
+    # --- killing --------------------------------------------------------------------------------
+
+    async def _points(self) -> None:
+        points = list(self.plan.points)
+        self.rng.shuffle(points)
+        for number, point in enumerate(points, 1):
+            self._rename()
+            await self.daemon.start(point)
+            code = await self.daemon.ended(REACH_SECONDS)
+            if code == KILLED:
+                self.reached[f"{point.step} {point.when}"] += 1
+            elif code is None:
+                self.missed.append(str(point))
+                await self.daemon.kill()
+            else:
+                self.breaches.append(f"the daemon ended by itself with {code} on its way to {point}")
+            self._say(f"point {number}/{len(points)} {point}")
+
+    async def _kills(self) -> None:
+        for number in range(1, self.plan.kills + 1):
+            await self.daemon.start()
+            if self.rng.random() < 0.15:  # while it starts
+                await asyncio.sleep(self.rng.random() * 0.8)
+                self.starting_kills += 1
+            else:
+                await self._serving()
+                await asyncio.sleep(self.rng.random() * LIFE_SECONDS)
+            await self._kill()
+            self.random_kills += 1
+            self._say(f"kill {number}/{self.plan.kills}")
+
+    async def _kill(self) -> None:
+        code = await self.daemon.kill()
+        if code != KILLED:
+            self.breaches.append(f"the daemon ended by itself with {code}")
+
+    async def _stops(self) -> None:
+        """R18: SIGTERM under load. R19: a second daemon on the home is refused, and the first goes on."""
+        for number in range(1, self.plan.stops + 1):
+            await self.daemon.start()
+            await self._serving()
+            refusal, seconds = await self.daemon.second()
+            if refusal in (0, -1, KILLED):
+                self.breaches.append(f"a second daemon was not refused: {refusal} after {seconds:.1f} s")
+            await asyncio.sleep(self.rng.random() * LIFE_SECONDS)
+            acknowledged = self._acknowledged()
+            code, seconds = await self.daemon.stop()
+            if code != 0:
+                self.breaches.append(f"SIGTERM ended with {code} after {seconds:.1f} s")
+            lost = acknowledged - self._stored()
+            if lost:
+                self.breaches.append(f"acknowledged before a SIGTERM and not stored: {len(lost)}")
+            self._say(f"stop {number}/{self.plan.stops}: {seconds:.1f} s of {STOP_SECONDS:.0f}")
+
+    async def _serving(self) -> None:
+        if not await self.daemon.ready():
+            code = await self.daemon.kill()
+            self.breaches.append(f"the daemon did not start: {code}")
+
+    def _rename(self) -> None:
+        """The bot is called anew, so that the daemon has its identity to store again."""
+        for fake in (self.place.feishu, self.place.forgetful):
+            fake.interface._name = f"Turnbridge {self.rng.randrange(10**6)}"
+
+    # --- the end --------------------------------------------------------------------------------
+
+    async def _drain(self, writing: asyncio.Task[None]) -> None:
+        """No more faults: all must come to rest."""
+        self.traffic.quiet.set()
+        for fake in (self.place.feishu, self.place.forgetful):
+            fake._faults.clear()
+        await self.daemon.start()
+        await self._serving()
+        deadline = time.monotonic() + DRAIN_SECONDS
+        while not (writing.done() and not self._open()) and time.monotonic() < deadline:
+            self._say(f"draining: {self._open()} open")
+            await asyncio.sleep(0.2)
+        if not writing.done():
+            self.breaches.append("the platforms could not deliver everything")
+            writing.cancel()
+        self.traffic.look()
+        code, seconds = await self.daemon.stop()
+        if code != 0:
+            self.breaches.append(f"the last SIGTERM ended with {code} after {seconds:.1f} s")
+
+    def _open(self) -> int:
+        query = """SELECT (SELECT count(*) FROM messages WHERE state NOT IN ('done', 'seen'))
+                        + (SELECT count(*) FROM parts WHERE state IN ('pending', 'sending'))"""
+        return int(self._read(query)[0][0])
+
+    def _stored(self) -> set[tuple[str, str]]:
+        return {(row[0], row[1]) for row in self._read("SELECT account, message_id FROM messages")}
+
+    def _acknowledged(self) -> set[tuple[str, str]]:
+        return {(one.account, one.message_id) for one in self.journal.messages.values() if one.acknowledged}
+
+    def _read(self, query: str) -> list[tuple[str, ...]]:
+        db = sqlite3.connect(f"file:{self.place.home.db}?mode=ro", uri=True)
+        try:
+            return db.execute(query).fetchall()
+        finally:
+            db.close()
+
+    def _say(self, text: str) -> None:
+        told = f"{text}; {len(self.journal.messages)} messages"
+        if sys.stderr.isatty():
+            print(f"\r{told:<78}", end="", file=sys.stderr, flush=True)
+        elif not text.startswith("draining"):
+            print(told, file=sys.stderr, flush=True)
+
+
+def points(counts: Sequence[int]) -> tuple[Point, ...]:
+    """Before and after every step, at each of the occurrences ``counts``."""
+    names = [step.__name__ for step in STEPS if step.__name__ not in UNUSED]
+    return tuple(Point(name, when, n) for name in names for when in ("before", "after") for n in counts)
+
+
+SHORT = tuple(map(Point.read, ("Claim:after:2", "Start:after:1", "Answer:after:2", "Sending:after:2")))
+
+
+def plan_of(args: argparse.Namespace) -> Plan:
+    if args.variant:
+        return Plan((), args.kills if args.kills is not None else 8, 0, args.variant)
+    if args.short:
+        return Plan(SHORT, 3, 1)
+    kills = args.kills if args.kills is not None else (20 if args.quick else 200)
+    if args.points_only:
+        kills = 0
+    return Plan(points((1,) if args.quick else (1, 2, 5)), kills, 1 if args.quick else 3)
+
+
+def report(run: Run, verdict: Verdict, seconds: float) -> None:
+    print(f"\nkills at steps: {sum(run.reached.values())}, at random: {run.random_kills}", end="")
+    print(f" ({run.starting_kills} of them while starting), SIGTERM: {run.plan.stops}, {seconds:.0f} s")
+    for name in sorted(run.reached):
+        print(f"  {name:<24} {run.reached[name]}")
+    if run.missed:
+        print(f"points that the load did not reach in {REACH_SECONDS:.0f} s: {', '.join(sorted(run.missed))}")
+    if run.plan.points:
+        print(f"steps that nothing takes: {', '.join(UNUSED)}")
+    for name, count in sorted(verdict.counts.items()):
+        print(f"{name}: {count}")
+    print(f"breaches: {len(verdict.breaches)}")
+    for breach in verdict.breaches[:SHOWN_BREACHES]:
+        print(f"  {breach}")
+
+
+async def crash(args: argparse.Namespace, folder: Path) -> int:
+    begin = time.monotonic()
+    async with place(folder) as here:
+        run = Run(plan_of(args), here, random.Random(args.seed))
+        try:
+            verdict = await run.go()
+        finally:
+            await run.daemon.kill()
+    report(run, verdict, time.monotonic() - begin)
+    return 1 if verdict.breaches else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.crash.main", description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, help="at random; 200 by default")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--quick", action="store_true", help="each point once and 20 kills: two minutes")
+    parser.add_argument("--short", action="store_true", help="a handful, for make test")
+    parser.add_argument("--points-only", action="store_true")
+    parser.add_argument("--variant", choices=VARIANTS, help="a daemon that is wrong on purpose: must breach")
+    parser.add_argument("--keep", action="store_true", help="keep the home and the log, and say where")
+    args = parser.parse_args()
+    print(f"seed {args.seed}{f', variant {args.variant}' if args.variant else ''}", flush=True)
+    folder = Path(tempfile.mkdtemp(prefix="tb-crash-"))
+    code = 1
+    try:
+        code = asyncio.run(crash(args, folder))
+    finally:
+        if args.keep:
+            print(f"kept: {folder}")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

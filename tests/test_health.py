@@ -95,7 +95,7 @@ async def test_a_backoff_tells_the_reason_the_next_try_and_counts() -> None:
     assert health.snapshot.restarts == 1
     health.starting()
     assert health.snapshot.reason == "the platform cannot be reached"  # until there is contact
-    assert health.snapshot.next_try is None
+    assert [health.snapshot.next_try] == [None]
     health.contact()
     assert health.snapshot.reason == ""
 
@@ -133,7 +133,7 @@ def test_tools_are_in_effect_only_with_a_known_owner() -> None:
     health = new(FakeClock(), wished)
     assert health.snapshot.remote_tools is RemoteTools.NONE
     health.known(user_id="u1")
-    assert health.snapshot.remote_tools is RemoteTools.OWNER
+    assert [health.snapshot.remote_tools] == [RemoteTools.OWNER]
     assert replace(FIRST, user_id="u1").remote_tools is RemoteTools.NONE
 
 

@@ -305,11 +305,11 @@ async def test_stopping_cuts_a_wait_short() -> None:
     clock = FakeClock()
     async with Group(Runs(fails(ValueError())), clock) as group:
         assert group.state is State.BACKOFF
-    assert group.state is State.STOPPED
+    assert [group.state] == [State.STOPPED]
     assert group.task.cancelled()
 
 
-# --- all accounts --------------------------------------------------------------------------------------------
+# --- all accounts ----------------------------------------------------------------------------------------
 
 
 def plan(component: Runs, key: object = 1) -> Plan:

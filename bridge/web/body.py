@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 from aiohttp import StreamReader, web
 
 from bridge.channel import Answer
+from bridge.web.connection import Connection
 
 ALL_BODIES_BYTES = 128 * 1_048_576  # of slow bodies, held at once; those that came in one go are not counted
 
@@ -38,11 +40,12 @@ class BodyReader:
             request.writer.output_size = 0  # the answer proper has not begun
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._collect(request.content, limit)
+                body = await self._collect(request.content, limit)
         except TimeoutError:
             return refusal(408, "too_slow")
         except web.RequestPayloadError:
             return refusal(400, "bad_request")
+        return refusal(400, "bad_request") if cast(Connection, request.protocol).is_broken else body
 
     async def _collect(self, content: StreamReader, limit: int) -> bytes | Answer:
         body = bytearray()

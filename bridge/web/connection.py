@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from aiohttp import web
+from aiohttp import StreamReader, web
+from aiohttp.http import RawRequestMessage
 
 from bridge.logs import get_logger
 
@@ -36,7 +37,7 @@ class Deadlines:
 
 
 class Connection(web.RequestHandler):
-    __slots__ = ("_header_timer", "_pool", "_reader_timer", "_times")
+    __slots__ = ("_header_timer", "_last_body", "_pool", "_reader_timer", "_times", "is_broken")
 
     def __init__(self, server: Server, loop: asyncio.AbstractEventLoop, times: Deadlines) -> None:
         super().__init__(
@@ -48,6 +49,8 @@ class Connection(web.RequestHandler):
             auto_decompress=False,  # signatures are over the raw bytes, and a small body stays small
         )
         self._pool, self._times = server.pool, times
+        self._last_body: StreamReader | None = None
+        self.is_broken = False  # the body that was coming turned into something that is no HTTP
         self._header_timer: asyncio.TimerHandle | None = None
         self._reader_timer: asyncio.TimerHandle | None = None
 
@@ -82,15 +85,21 @@ class Connection(web.RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        if self._messages:
+            self._note(*self._messages[-1])
         if self._header_timer is None and self.is_waiting:
             self._await_header()  # the first bytes of a header after an earlier request
 
+    def _note(self, message: object, body: StreamReader) -> None:
+        """Remember the newest request's body. What cannot be read ends one that was still coming."""
+        if not isinstance(message, RawRequestMessage) and self._last_body and not self._last_body.is_eof():
+            self.is_broken = True
+            self._last_body.feed_eof()  # the parser tells it nothing, and its reader would wait in vain
+        self._last_body = body
+
     def eof_received(self) -> bool | None:  # type: ignore[override] # True keeps our half open
         """A client that has said everything still gets its answer; one that stopped midway does not."""
-        if self.is_waiting or not self._request_count:
-            return None
-        request = self._current_request
-        if request is not None and not request.content.is_eof():
+        if self.is_waiting or self._last_body is None or not self._last_body.is_eof():
             return None
         self.close()
         return True

@@ -71,7 +71,10 @@ class Listener:
             answer = await self._find(request)
             if isinstance(answer, FileAnswer):
                 return await send_file(request, answer)
-            return _response(answer)
+            response = _response(answer)
+            if connection.is_broken or answer.status in _CUT:
+                response.force_close()
+            return response
         except StoreError as error:
             log.warning("web.not_stored", error=error)
             return _response(refusal(503, "not_stored", **{"Retry-After": "5"}))
@@ -144,11 +147,8 @@ async def listening(
 
 
 def _response(answer: Answer) -> web.Response:
-    response = web.Response(
+    return web.Response(
         status=answer.status,
         body=answer.body,
         headers={"Content-Type": answer.content_type, **SERVER_HEADERS, **answer.headers},
     )
-    if answer.status in _CUT:
-        response.force_close()
-    return response

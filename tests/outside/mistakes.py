@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +39,17 @@ from bridge.channel import (
 from bridge.channel.testing.suite import CHECKS
 from bridge.ids import new_hex
 from bridge.registry import kits
+
+PIGEON = Path(__file__).parent / "pigeon"
+
+
+@pytest.fixture
+def outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Pigeon lies on the path, with its metadata, as if it had been installed."""
+    monkeypatch.syspath_prepend(PIGEON)
+    yield
+    for name in ("pigeon", "pigeon_kit"):
+        sys.modules.pop(name, None)
 
 
 @dataclass(frozen=True)

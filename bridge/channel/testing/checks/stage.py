@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bridge.channel.contract import Channel, Identity, Inbound, Polls, Probes, Pushed, Reading
+from bridge.channel.contract import Channel, Identity, Inbound, Item, Polls, Probes, Pushed, Reading
 from bridge.channel.http import Http
 from bridge.channel.spec import ChannelSpec, Place
 from bridge.channel.testing.kit import Kit, KitMessage, PollsKit, PushedKit
@@ -34,6 +34,7 @@ class Stage:
     http: Http
     identity: Identity
     secrets: tuple[str, ...] = field(repr=False)
+    checkpoint: str = ""
 
     def fresh(self) -> Channel:
         """Another adapter for the same account, as after a restart."""
@@ -45,21 +46,24 @@ class Stage:
         if isinstance(self.kit, PushedKit) and isinstance(self.channel, Pushed):
             reading = self.channel.read(self.kit.push(message), self.identity)
             assert isinstance(reading, Reading), f"a genuine message was answered: {reading}"
-            items = list(reading.items)
+            items: Sequence[Item] = reading.items
         elif isinstance(self.kit, PollsKit) and isinstance(self.channel, Polls):
             self.kit.arrive(message)
-            items, checkpoint = [], ""
-            for _ in range(MOST_POLLS):
-                batch = await self.channel.receive(checkpoint)
-                checkpoint = checkpoint if batch.checkpoint is None else batch.checkpoint
-                items += batch.items
-                if items:
-                    break
+            items = await self._polled(self.channel)
         else:
             pytest.skip("its kit brings no messages")
         assert len(items) == 1, f"one message became {len(items)} items"
         assert isinstance(items[0], Inbound), f"a message became {type(items[0]).__name__}"
         return items[0]
+
+    async def _polled(self, channel: Polls) -> Sequence[Item]:
+        """The next batch with something in it."""
+        for _ in range(MOST_POLLS):
+            batch = await channel.receive(self.checkpoint)
+            self.checkpoint = self.checkpoint if batch.checkpoint is None else batch.checkpoint
+            if batch.items:
+                return batch.items
+        return ()
 
     def keeps_quiet(self, text: str, where: str) -> None:
         """Fail when ``text`` holds a secret of the account; the failure does not show it."""

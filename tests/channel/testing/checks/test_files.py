@@ -1,0 +1,44 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.channel.testing.checks import files, stage
+from tests.channel.testing.checks.tools import Spoilt, mistakes, notices, passes, sound
+from tests.outside.mistakes import adapter, never_hangs_up
+
+
+@sound(files)
+def test_sound_adapters_pass(check: Callable[[Any], None], channel: str, outside: None) -> None:
+    passes(check, channel)
+
+
+@mistakes(files)
+def test_mistakes_are_noticed(spoilt: Spoilt, channel: str, outside: None) -> None:
+    notices(spoilt, channel)
+
+
+def test_connections_that_are_never_given_back_are_noticed(
+    outside: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only by the deadline, so the check is run with a short one."""
+    monkeypatch.setattr(stage, "DEADLINE_SECONDS", 1.0)
+    notices(
+        adapter("a held connection", "hanging_up_on_a_file_leaves_nothing_behind", never_hangs_up), "pigeon"
+    )
+
+
+@pytest.mark.parametrize("arrived", ["%E6%B5%8B.pdf", "a\r\nb", "other.pdf"])
+def test_names_that_nobody_can_read_are_noticed(arrived: str) -> None:
+    files.readable('a "quote"', "a _quote_")
+    with pytest.raises(AssertionError):
+        files.readable("测.pdf", arrived)
+
+
+def test_open_copies_are_seen() -> None:
+    with files.copy_of(b"x") as path:
+        before = files.open_files()
+        with path.open("rb"):
+            seen = files.open_files() - before
+    assert seen == ({str(path)} if Path("/proc/self/fd").is_dir() else set())

@@ -1,0 +1,47 @@
+"""How each part of the suite is tested: its checks pass on sound adapters, and notice mistakes."""
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from bridge.registry import kits
+from tests.outside.mistakes import PIGEONS, WEBHOOKS, Spoilt, notices
+
+SOUND = ("pigeon", "webhook", "feishu")
+
+
+def checks_of(part: ModuleType) -> list[Callable[[Any], None]]:
+    return [check for name, check in vars(part).items() if name.startswith("test_")]
+
+
+def sound(part: ModuleType) -> pytest.MarkDecorator:
+    """Every check that takes a kit, with every channel."""
+    checks = [check for check in checks_of(part) if check.__code__.co_varnames[0] == "make_kit"]
+    given = [(check, channel) for check in checks for channel in SOUND]
+    return pytest.mark.parametrize(
+        ("check", "channel"), given, ids=[f"{check.__name__}-{channel}" for check, channel in given]
+    )
+
+
+def mistakes(part: ModuleType) -> pytest.MarkDecorator:
+    """Every mistake that a check of ``part`` is to notice."""
+    names = {check.__name__ for check in checks_of(part)}
+    given = [
+        (spoilt, channel)
+        for channel, several in (("pigeon", PIGEONS), ("webhook", WEBHOOKS))
+        for spoilt in several
+        if f"test_{spoilt.check}" in names
+    ]
+    return pytest.mark.parametrize(
+        ("spoilt", "channel"), given, ids=[f"{spoilt.by}-{spoilt.check}" for spoilt, _ in given]
+    )
+
+
+def passes(check: Callable[[Any], None], channel: str) -> None:
+    """The check passes, or says that the channel has no such ability."""
+    check(kits().load(channel))
+
+
+__all__ = ["Spoilt", "mistakes", "notices", "passes", "sound"]

@@ -1,0 +1,3 @@
+from tests.outside.mistakes import outside
+
+__all__ = ["outside"]

@@ -4,12 +4,11 @@ Pydantic reads first, fast and a little too lax. Only a line that may hold what 
 more, by `json_rules`. What pydantic read is the result in either case.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
 
 from bridge.protocol import json_rules
 from bridge.protocol.errors import ProtocolError, Reason
@@ -68,6 +67,7 @@ def _check(tree: Any, model: Any, path: tuple[str, ...] = ()) -> None:
 
 
 _WORD = {
+    "json_invalid": Reason.NOT_JSON,
     "missing": Reason.MISSING_FIELD,
     "greater_than_equal": Reason.OUT_OF_RANGE,
     "less_than_equal": Reason.OUT_OF_RANGE,
@@ -89,7 +89,7 @@ def _refusal(line: bytes, error: ValidationError) -> ProtocolError:
     return ProtocolError(_reason(first), path)
 
 
-def _reason(error: ErrorDetails) -> Reason:
+def _reason(error: Mapping[str, Any]) -> Reason:
     given = error["input"]
     if error["type"] == "union_tag_invalid":
         given = given[error["ctx"]["discriminator"].strip("'")]

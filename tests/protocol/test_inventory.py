@@ -5,7 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from bridge.protocol.codec import reader
-from bridge.protocol.events import AssistantDelta, ServerEvent, SessionCleared, ToolProposed, TurnCompleted
+from bridge.protocol.events import (
+    AssistantDelta,
+    DaemonStatusEvent,
+    ServerEvent,
+    SessionCleared,
+    ToolProposed,
+    TurnCompleted,
+)
 from bridge.protocol.inventory import nothing_else
 
 READ: Callable[[bytes], ServerEvent] = reader(ServerEvent)
@@ -33,6 +40,22 @@ def test_quotes_inside_a_text_make_up_for_no_key(text: bytes) -> None:
     assert nothing_else(DELTA % text, READ(DELTA % text))
     line = (DELTA % text)[:-1] + b',"seq":1}'
     assert not nothing_else(line, AssistantDelta.model_validate_json(line))
+
+
+@pytest.mark.parametrize("text", [b"plain ", b'\\"quoted\\" '])
+def test_a_long_line_is_looked_at_like_a_short_one(text: bytes) -> None:
+    line = DELTA % (text * 1000)
+    assert nothing_else(line, READ(line))
+    assert not nothing_else(line[:-1] + b',"seq":1}', READ(line))
+
+
+@pytest.mark.parametrize(("restarts", "trusted"), [(b"0", True), (b"-0", False)])
+def test_states_and_numbers_of_zero_inside_a_status_are_counted(restarts: bytes, trusted: bool) -> None:
+    line = (
+        b'{"type":"daemon.status","request_id":"r","status":{"version":"v","pid":1,"components":[{"id":"a:b",'
+        b'"account":"b","enabled":false,"state":"stopped","restarts":%b}]}}' % restarts
+    )
+    assert nothing_else(line, DaemonStatusEvent.model_validate_json(line)) is trusted
 
 
 def test_a_struct_without_its_tag_is_not_trusted() -> None:

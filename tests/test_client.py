@@ -9,7 +9,7 @@ from bridge.client import Connection, connected, expect
 from bridge.errors import SessionError
 from bridge.protocol.events import ErrorEvent, Initialized, SessionStarted
 from bridge.protocol.limits import SERVER_FRAME_BYTES
-from bridge.protocol.messages import SessionStart
+from bridge.protocol.ours import SessionStart
 from tests.relay.scripted import Frame, Peer, ScriptedServer, scripted
 
 START = SessionStart(request_id="r1", cwd="/w")
@@ -118,7 +118,8 @@ async def test_a_connection_knows_when_the_server_hung_up() -> None:
         server.peers[0].writer.close()
         with pytest.raises(SessionError, match="hung up"):
             await connection.next()
-        assert not connection.alive
+        dead = not connection.alive
+        assert dead
         with pytest.raises(SessionError, match="hung up"):
             for _ in range(50):
                 await connection.send(START)

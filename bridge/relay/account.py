@@ -22,6 +22,7 @@ from bridge.channel import (
     ConfigError,
     CredentialsError,
     Identity,
+    Inbound,
     Item,
     Polls,
     Probes,
@@ -37,13 +38,14 @@ from bridge.errors import StoreError
 from bridge.ids import ConversationKey, MessageId, SessionId
 from bridge.media import files
 from bridge.relay import asked, outbox, payload
-from bridge.relay.conversation import Conversation, Message, Work, stored_parts
+from bridge.relay.conversation import Conversation, Message, Work
 from bridge.relay.delivery import Delivery, Terms
 from bridge.relay.draft import Draft, draft
 from bridge.relay.intake import Fate
 from bridge.relay.outbox import Address
 from bridge.relay.room import ClaimRoom, Slots
 from bridge.relay.session import Authority, Server
+from bridge.relay.settle import unbroken
 from bridge.relay.setup import Setup
 from bridge.relay.texts import language_of
 from bridge.retry import Backoff
@@ -56,8 +58,10 @@ from bridge.store.contract import (
     CountsOf,
     IdentityOf,
     MessageState,
+    OpenMessage,
     OpenMessages,
     OpenParts,
+    OutboxPart,
     PartsOf,
     Post,
     Recover,
@@ -220,12 +224,7 @@ class Account:
             after = parts[-1].part_id
         for one in await self._store.get(OpenMessages(self._setup.name)):
             run.room.take(one.conversation)
-            inbound = payload.decode(one.payload)
-            self._enqueue(
-                run,
-                one.conversation,
-                Message(one.message_id, inbound, one.state, one.session_id, one.received_ms),
-            )
+            self._enqueue(run, one.conversation, payload.decode(one.payload), one)
 
     # --- receive and claim ----------------------------------------------------------
 
@@ -271,7 +270,7 @@ class Account:
             return reading
         if reading.platform_time is not None:
             self._learn_time(reading.platform_time)
-        return channel.answer(reading, await self._claim(run, reading.items))
+        return channel.answer(reading, await unbroken(self._claim(run, reading.items), name="claim"))
 
     async def _claim(self, run: Run, items: Sequence[Item], checkpoint: str | None = None) -> list[Claimed]:
         """Decide on each item, make all of it durable in one step, and start what is to be done."""
@@ -300,8 +299,10 @@ class Account:
             return Claimed.CONFLICT if verdict is ClaimVerdict.CONFLICT else Claimed.DUPLICATE
         message = one.message
         if one.decision.fate is Fate.WORK and message is not None and one.inbound is not None:
-            waiting = Message(message.message_id, one.inbound, MessageState.CLAIMED, SessionId(""), now_ms)
-            self._enqueue(run, one.conversation, waiting)
+            claimed = OpenMessage(
+                message.message_id, MessageState.CLAIMED, one.conversation, "", SessionId(""), now_ms
+            )
+            self._enqueue(run, one.conversation, one.inbound, claimed)
             return Claimed.ACCEPTED
         if message is not None and message.reply is not None:
             self._deliver(await self._store.get(PartsOf(self._setup.name, message.reply.reply_id)))
@@ -324,7 +325,13 @@ class Account:
 
     # --- conversations ----------------------------------------------------------
 
-    def _enqueue(self, run: Run, key: ConversationKey, message: Message) -> None:
+    def _enqueue(self, run: Run, key: ConversationKey, inbound: Inbound, stored: OpenMessage) -> None:
+        """Hand a durable message to its conversation. One that is too old by now is only reported."""
+        age = run.work.age_seconds(inbound.sent_at, stored.received_ms)
+        missed = stored.state is MessageState.CLAIMED and age > self._setup.config.limits.stale_seconds
+        message = Message(
+            stored.message_id, inbound, stored.state, stored.session_id, stored.received_ms, missed
+        )
         conversation = run.conversations.get(key)
         if conversation is None:
             conversation = run.conversations[key] = Conversation(key, run.work, run.room.give_back)
@@ -400,22 +407,21 @@ class Account:
         reply = outbox.compose(outbox.Content(text, tuple(attached)), address, setup.spec, setup.caps)
         now_ms = unix_ms(self._clock.now())
         ids = await self._store.do(Post(setup.name, reply, now_ms))
-        self._deliver(stored_parts(setup.name, MessageId(""), reply, ids, now_ms))
+        self._deliver(outbox.stored_parts(setup.name, MessageId(""), reply, ids, now_ms))
         return len(ids)
 
-    def _deliver(self, parts: Sequence[object]) -> None:
+    def _deliver(self, parts: Sequence[OutboxPart]) -> None:
         run = self._run
         if run is None or not parts:
             return  # the next run reads them from the store
         if isinstance(run.channel, Sends):
-            run.delivery.add(parts)  # type: ignore[arg-type]
+            run.delivery.add(parts)
         else:
             run.tasks.create_task(asked.wake(run.new_parts), name=f"{self.name}/wake")
 
-    def _release(self, bodies: Iterable[str]) -> None:
+    def _release(self, copies: Iterable[str]) -> None:
         """Remove outbox copies that no part needs any more."""
         run = self._run
-        if run is not None and (gone := list(bodies)):
-            run.tasks.create_task(
-                asked.remove_copies(gone, self._setup.home.outbox), name=f"{self.name}/remove"
-            )
+        if run is not None and (gone := list(copies)):
+            tasks, folder = run.tasks, self._setup.home.outbox
+            tasks.create_task(asked.remove_copies(gone, folder), name=f"{self.name}/remove")

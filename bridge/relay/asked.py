@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -34,7 +33,7 @@ async def answer(
         return ask
     if ask.after > 0:
         settled = await setup.store.do(Collect(setup.name, ask.after, unix_ms(setup.clock.now())))
-        release([body for one in settled for body in one.released])
+        release(outbox.copies_of(body for one in settled for body in one.released))
     waiting = await setup.store.get(OpenParts(setup.name, limit=PAGE))
     if not waiting and ask.wait_seconds > 0:
         with suppress(TimeoutError):
@@ -59,7 +58,7 @@ async def expire(setup: Setup, release: Callable[[Iterable[str]], None]) -> None
                 step = Hold(
                     part.part_id, PartState.EXPIRED, _held(part), now_ms, "nobody asked for it in time"
                 )
-                release((await setup.store.do(step)).released)
+                release(outbox.copies_of((await setup.store.do(step)).released))
         await setup.clock.sleep(EXPIRE_SECONDS)
 
 
@@ -75,10 +74,9 @@ async def serve_file(channel: ServesFiles, request: Request, folder: Path) -> An
     return FileAnswer(path, wanted.name.partition("-")[2], "application/octet-stream", size)
 
 
-async def remove_copies(bodies: Iterable[str], folder: Path) -> None:
-    """Remove the copies that these file parts name, and nothing outside the outbox."""
-    for body in bodies:
-        path = Path(json.loads(body)["path"]) if body.startswith("{") else Path(body)
+async def remove_copies(copies: Iterable[str], folder: Path) -> None:
+    """Remove these copies, and nothing outside the outbox."""
+    for path in map(Path, copies):
         if path.parent == folder:
             with suppress(OSError):
                 await asyncio.to_thread(path.unlink)

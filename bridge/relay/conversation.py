@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +16,7 @@ from bridge.channel import Channel, ChannelError, ChannelSpec, Inbound, ShowsTyp
 from bridge.clock import Clock, from_unix_ms, unix_ms
 from bridge.config import LimitsTable
 from bridge.errors import SessionError
-from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId
+from bridge.ids import AccountId, ConversationKey, MessageId, SessionId
 from bridge.logs import Logger
 from bridge.protocol import ours
 from bridge.relay import outbox, received, turn
@@ -31,7 +32,6 @@ from bridge.store.contract import (
     HeldTexts,
     MessageState,
     OutboxPart,
-    PartState,
     Reply,
     SessionOf,
     Start,
@@ -71,13 +71,17 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A claimed or running message. ``session_id`` is the one it runs on."""
+    """A claimed or running message. ``session_id`` is the one it runs on.
+
+    ``missed``: it was too old to be acted on when we learned of it, and is only reported.
+    """
 
     message_id: MessageId
     inbound: Inbound
     state: MessageState
     session_id: SessionId
     received_ms: int
+    missed: bool = False
 
 
 class Conversation:
@@ -144,14 +148,8 @@ class Conversation:
             self._done(self._key)
 
     def _missed(self) -> list[Message]:
-        """The oldest queued messages that are past the stale limit and were never given to an agent."""
-        missed = []
-        for message in self._queue:
-            age = self._work.age_seconds(message.inbound.sent_at, message.received_ms)
-            if message.state is not MessageState.CLAIMED or age <= self._work.limits.stale_seconds:
-                break
-            missed.append(message)
-        return missed
+        """The missed messages at the queue's head."""
+        return list(takewhile(lambda message: message.missed, self._queue))
 
     async def _report_missed(self, missed: list[Message]) -> None:
         """One notice lists them all, stored with the first: a crash may repeat it, never lose it."""
@@ -288,9 +286,10 @@ class Conversation:
 
     async def _store_reply(self, message: Message, reply: Reply | None, reason: str) -> None:
         now_ms = self._now_ms()
-        ids = await self._work.store.do(Answer(self._work.account, message.message_id, reply, now_ms, reason))
+        account, message_id = self._work.account, message.message_id
+        ids = await self._work.store.do(Answer(account, message_id, reply, now_ms, reason))
         if reply is not None:
-            self._work.deliver(stored_parts(self._work.account, message.message_id, reply, ids, now_ms))
+            self._work.deliver(outbox.stored_parts(account, message_id, reply, ids, now_ms))
 
     async def _show_typing(self, inbound: Inbound) -> None:
         if isinstance(self._work.channel, ShowsTyping):
@@ -308,34 +307,3 @@ class Conversation:
 
     def _now_ms(self) -> int:
         return unix_ms(self._work.clock.now())
-
-
-def stored_parts(
-    account: AccountId, message_id: MessageId, reply: Reply, ids: tuple[PartId, ...], now_ms: int
-) -> list[OutboxPart]:
-    """A reply's parts as the step that stored them under ``ids`` left them."""
-    return [
-        OutboxPart(
-            part_id=part_id,
-            account=account,
-            reply_id=reply.reply_id,
-            message_id=message_id,
-            conversation=reply.conversation,
-            to=reply.to,
-            reply_to=reply.reply_to,
-            part=n,
-            parts=len(reply.parts),
-            kind=part.kind,
-            body=part.body,
-            client_id=part.client_id,
-            state=PartState.PENDING,
-            transient=reply.transient,
-            attempts=0,
-            created_ms=now_ms,
-            first_sent_ms=0,
-            sending_since_ms=0,
-            due_ms=0,
-            marked=False,
-        )
-        for n, (part_id, part) in enumerate(zip(ids, reply.parts, strict=False))
-    ]

@@ -30,6 +30,7 @@ from bridge.channel import (
 )
 from bridge.channel.contract import SendOutcome
 from bridge.clock import Clock, unix_ms
+from bridge.ids import MessageId
 from bridge.logs import Logger
 from bridge.relay import outbox
 from bridge.relay.settle import settled
@@ -42,6 +43,7 @@ from bridge.store.contract import (
     OutboxPart,
     PartKind,
     PartState,
+    Post,
     Sending,
     Settle,
     Settled,
@@ -220,6 +222,7 @@ class Delivery:
                 if part.kind is PartKind.FILE:
                     step = Settle(part.part_id, PartState.REFUSED, now_ms, reason=reason)
                     self._settled(lane, await self._store.do(step))
+                    await self._tell_refused(part, reason, now_ms)
                 else:
                     await self._end_reply(lane, part, PartState.REFUSED, reason)
             case Withdrawn(code=code):
@@ -230,9 +233,15 @@ class Delivery:
             case _:
                 assert_never(outcome)
 
+    async def _tell_refused(self, part: OutboxPart, reason: str, now_ms: int) -> None:
+        """Whoever waits for a file learns by its name why it does not come."""
+        reply = outbox.refused_file(part, reason)
+        ids = await self._store.do(Post(part.account, reply, now_ms))
+        self.add(outbox.stored_parts(part.account, MessageId(""), reply, ids, now_ms))
+
     def _settled(self, lane: deque[OutboxPart], done: Settled) -> None:
         lane.popleft()
-        self._release(done.released)
+        self._release(outbox.copies_of(done.released))
 
     async def _end_reply(
         self, lane: deque[OutboxPart], part: OutboxPart, state: PartState, reason: str, *, hold: bool = True
@@ -243,7 +252,7 @@ class Delivery:
         done = await self._store.do(step)
         for _ in rest:
             lane.popleft()
-        self._release(done.released)
+        self._release(outbox.copies_of(done.released))
 
 
 def _rest_of_reply(lane: Sequence[OutboxPart], part: OutboxPart) -> list[OutboxPart]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bridge.channel import ChannelSpec, FileKind, Limit, OutboundFile, OutboundPart, Unit
 from bridge.channel.text import clean, split_text, truncate
 from bridge.clock import from_unix_ms
-from bridge.ids import ConversationKey
-from bridge.relay.texts import Language, Text, say
-from bridge.store.contract import HeldText, NewPart, OutboxPart, PartKind, Reply
+from bridge.ids import AccountId, ConversationKey, MessageId, PartId
+from bridge.relay.texts import Language, Text, language_of, say
+from bridge.store.contract import HeldText, NewPart, OutboxPart, PartKind, PartState, Reply
 
 HELD_BYTES = 8192
 _SHOWN_AS_IMAGE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"})
@@ -83,6 +83,13 @@ def notice(text: str, address: Address, *, transient: bool = False) -> Reply:
     return _reply(address, (_part(PartKind.TEXT, text),), transient=transient)
 
 
+def refused_file(part: OutboxPart, reason: str) -> Reply:
+    """A notice that a file of a reply does not come: its name and why, never a path."""
+    name = json.loads(part.body)["name"]
+    address = Address(part.conversation, part.to, part.reply_to, language_of(name, "auto"))
+    return notice(say(Text.FILE_REFUSED, address.language, name=name, reason=reason), address, transient=True)
+
+
 def part_limit(spec: ChannelSpec, part_bytes: int) -> Limit:
     """The platform's own limit, and never over ``part_bytes`` in UTF-8: a code point takes at most four."""
     if spec.text_limit.unit is Unit.BYTES:
@@ -100,6 +107,11 @@ def marked(body: str, kind: PartKind, language: Language) -> str:
 
 def encode_file(file: ReplyFile) -> str:
     return json.dumps(asdict(file), ensure_ascii=False)
+
+
+def copies_of(bodies: Iterable[str]) -> list[str]:
+    """The paths of the private copies that these file parts name."""
+    return [json.loads(body)["path"] for body in bodies]
 
 
 def to_text(part: OutboxPart, body: str) -> OutboundPart:
@@ -193,3 +205,34 @@ def _reply(
         carried=carried,
         own_text=own_text,
     )
+
+
+def stored_parts(
+    account: AccountId, message_id: MessageId, reply: Reply, ids: tuple[PartId, ...], now_ms: int
+) -> list[OutboxPart]:
+    """A reply's parts as the step that stored them under ``ids`` left them."""
+    return [
+        OutboxPart(
+            part_id=part_id,
+            account=account,
+            reply_id=reply.reply_id,
+            message_id=message_id,
+            conversation=reply.conversation,
+            to=reply.to,
+            reply_to=reply.reply_to,
+            part=n,
+            parts=len(reply.parts),
+            kind=part.kind,
+            body=part.body,
+            client_id=part.client_id,
+            state=PartState.PENDING,
+            transient=reply.transient,
+            attempts=0,
+            created_ms=now_ms,
+            first_sent_ms=0,
+            sending_since_ms=0,
+            due_ms=0,
+            marked=False,
+        )
+        for n, (part_id, part) in enumerate(zip(ids, reply.parts, strict=False))
+    ]

@@ -24,6 +24,7 @@ class Text(StrEnum):
     EMPTY = "empty"
     TRUNCATED = "truncated"
     FILES_DROPPED = "files_dropped"
+    FILE_REFUSED = "file_refused"
     REPEAT = "repeat"
     EARLIER = "earlier"
     LATEST = "latest"
@@ -43,6 +44,7 @@ _EN = {
     Text.EMPTY: "Done. There was nothing to say.",
     Text.TRUNCATED: "… (the answer was too long and ends here)",
     Text.FILES_DROPPED: "({count} file(s) could not be sent.)",
+    Text.FILE_REFUSED: "{name} could not be sent: {reason}.",
     Text.REPEAT: "(Sent again, because it is not known whether it arrived.)",
     Text.EARLIER: "— Earlier reply, not delivered at the time —",
     Text.LATEST: "— Reply to your latest message —",
@@ -59,6 +61,7 @@ _ZH = {
     Text.EMPTY: "已完成，没有需要回复的内容。",
     Text.TRUNCATED: "……（回答太长，到此为止）",
     Text.FILES_DROPPED: "（有 {count} 个文件未能发送。）",
+    Text.FILE_REFUSED: "{name} 未能发送：{reason}。",
     Text.REPEAT: "（重发：无法确认上一次是否送达。）",
     Text.EARLIER: "—— 之前未送达的回复 ——",
     Text.LATEST: "—— 对最新消息的回复 ——",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
@@ -24,6 +24,7 @@ from bridge.channel import (
     Claimed,
     Context,
     Delivered,
+    Http,
     Identity,
     Inbound,
     Incoming,
@@ -221,9 +222,9 @@ def setup_for(
     config = config.model_copy(update={"web": config.web.model_copy(update={"public_url": public_url})})
     return Setup(
         name=NAME, spec=spec_for(channel, **(spec or {})), settings=table, credentials=None, config=config,
-        home=home, workspace=home.root, http=None, store=store, clock=clock, rng=Random(3),
+        home=home, workspace=home.root, http=cast(Http, None), store=store, clock=clock, rng=Random(3),
         log=get_logger("test"), version="1",
-    )  # type: ignore[arg-type]  # fmt: skip
+    )  # fmt: skip
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from bridge.channel.contract import FileAnswer
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.relay.outbox import ReplyFile
 from bridge.store.contract import CountsOf, HeldTexts
-from tests.relay.harness import NAME, OWNER, PushedChannel, desk, homes, request
+from tests.relay.harness import NAME, OWNER, Desk, PushedChannel, desk, homes, request
 from tests.relay.scripted import Frame, Peer
 from tests.relay.test_conversation import key_of
 
@@ -37,16 +37,17 @@ class AskedChannel(PushedChannel):
         return self.served
 
 
-async def ask(here, after: int, wait: float = 0) -> list[tuple[int, str]]:  # type: ignore[no-untyped-def]
+async def ask(here: Desk, after: int, wait: float = 0) -> list[tuple[int, str]]:
     answer = await here.account.handle(request(path="/replies", after=str(after), wait=str(wait)))
+    assert isinstance(answer, Answer)
     return [(cursor, text) for cursor, text in json.loads(answer.body)]
 
 
-async def counts(here) -> int:  # type: ignore[no-untyped-def]
+async def counts(here: Desk) -> int:
     return (await here.store.get(CountsOf(NAME))).open_parts
 
 
-async def answered(here) -> None:  # type: ignore[no-untyped-def]
+async def answered(here: Desk) -> None:
     for _ in range(10_000):
         if await counts(here):
             return

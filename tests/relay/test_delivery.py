@@ -303,28 +303,27 @@ async def test_a_refused_notice_is_not_held(tmp_path: Path) -> None:
         assert await counts(here) == (0, 0, 0)
 
 
-async def test_a_refused_file_is_skipped_alone(tmp_path: Path) -> None:
-    (copy := tmp_path / "x").write_text("abc")
+async def test_case_36_a_refused_file_is_skipped_alone_and_said_by_its_name(tmp_path: Path) -> None:
+    (copy := tmp_path / "0a-x.txt").write_text("abc")
     async with desk(tmp_path) as here:
-        here.channel.script["a"] = [DELIVERED, Refused("bad file"), DELIVERED]
+        here.channel.script["a"] = [DELIVERED, Refused("it is too large"), DELIVERED]
         file = ReplyFile(str(copy), "x.txt", "text/plain", 3)
         await here.post("a", "see", [file, file])
-        await until(lambda: len(here.released) == 2)
-        assert [type(part).__name__ for part in here.channel.sent] == [
-            "OutboundPart",
-            "OutboundFile",
-            "OutboundFile",
-        ]
-        assert (await counts(here))[:2] == (0, 1)
-        assert len(here.released) == 2
+        await until(lambda: len(here.channel.sent) == 4)
+        await settle()
+        kinds = [type(part) for part in here.channel.sent]
+        assert kinds == [OutboundPart, OutboundFile, OutboundFile, OutboundPart]
+        assert here.channel.texts()[-1] == "x.txt could not be sent: it is too large."
+        assert await counts(here) == (0, 1, 0)
+        assert here.released == [str(copy)] * 2
 
 
 async def test_a_file_that_left_the_outbox_is_skipped_without_a_try(tmp_path: Path) -> None:
     async with desk(tmp_path) as here:
         await here.post("a", "see", [ReplyFile("/nowhere/x", "x.txt", "text/plain", 3)])
-        await until(lambda: bool(here.released))
-        assert len(here.channel.sent) == 1
-        assert (await counts(here))[:2] == (0, 1)
+        await until(lambda: len(here.channel.sent) == 2)
+        assert here.channel.texts()[-1] == "x.txt could not be sent: the file is gone."
+        assert here.released == ["/nowhere/x"]
 
 
 async def test_a_channel_without_files_refuses_them(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ async def take(
 ) -> Received:  # fmt: skip
     terms = Terms(tmp_path / "inbox", limits, seconds, seconds)
     message = replace(MESSAGE, files=files, reference=reference)
-    return await receive(message, platform or FakePlatform(), terms, owner, LOG)  # type: ignore[arg-type]
+    return await receive(message, platform or FakePlatform(), terms, owner, LOG)
 
 
 async def test_files_come_in_under_safe_names_with_what_their_bytes_say(tmp_path: Path) -> None:

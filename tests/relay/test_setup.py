@@ -1,15 +1,16 @@
 from pathlib import Path
+from typing import Any
 
 from bridge.channel.testing.clock import FakeClock
 from bridge.ids import ConversationKey
 from bridge.paths import Home
-from bridge.relay.setup import MIB
+from bridge.relay.setup import MIB, Setup
 from tests.relay.harness import OWNER, PushedChannel, setup_for
 
 HOME = Home(Path("/h"))
 
 
-def setup(**changes):  # type: ignore[no-untyped-def]
+def setup(**changes: Any) -> Setup:
     return setup_for(HOME, None, FakeClock(), PushedChannel(), **changes)
 
 

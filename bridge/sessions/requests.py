@@ -117,8 +117,6 @@ class Requests:
                 await session.remove(message)
             case messages.SessionPause():
                 await session.pause(message)
-            case messages.TurnCancel():
-                session.cancel_turn(message.turn_id)
             case _:
                 assert_never(message)
 

@@ -187,6 +187,8 @@ async def test_an_attach_needs_the_session_and_its_cwd() -> None:
         ):
             again = await attach(server, session_id, cwd=str(cwd))
             assert await again.error() == "session_not_found"
+            await again.close()
+        again = await server.client()
         again.say(type="session.attach", session_id=client.session_id, cwd=str(server.workspace))
         assert (await again.event())["type"] == "session.started"  # the refused ones hold nothing
 

@@ -1,0 +1,323 @@
+"""The record of a turn, and its one terminal event."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bridge.agents.contract import AgentFailure, AgentUsage, Gate, Role, Sink, Turn
+from bridge.config import SessionsTable
+from bridge.ids import SessionId
+from bridge.sessions import active, history
+from bridge.store.contract import BeginTurn, EndTurn, LoadSession, StoredSession
+from tests.sessions.attaching import attaching_tools, copies
+from tests.sessions.wire import ENDS, Client, Event, ScriptedAgent, Server, serving
+
+
+async def stored(server: Server, client: Client) -> StoredSession:
+    found = await server.store.get(LoadSession(SessionId(client.session_id)))
+    assert found is not None
+    return found
+
+
+async def fail(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+    await sink.completed("half")
+    raise AgentFailure("step_limit", "too\nmany " + "x" * 400)
+
+
+async def crash(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+    raise KeyError("private words")
+
+
+async def forever(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+    await sink.completed("on it")
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def counted(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+    await sink.completed("done")
+    return AgentUsage(steps=3, input_tokens=0, output_tokens=7)
+
+
+async def test_a_turn_is_recorded_before_it_is_told_and_ended_before_that_is_told() -> None:
+    agent = ScriptedAgent()
+    async with serving(agent) as server:
+        client = await server.session()
+        recorded: list[Any] = []
+
+        async def note(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+            recorded.append((await stored(server, client)).interrupted)
+            await sink.completed("done")
+            return AgentUsage(steps=1)
+
+        agent.acts["go"] = note
+        events = await client.turn("go", request_id="own")
+        assert recorded == [((events[0]["turn_id"], "own"),)]
+        record = await stored(server, client)
+        assert record.interrupted == ()
+        assert record.record.seq == events[-1]["seq"]
+        begin = next(step for step in server.store.steps if isinstance(step, BeginTurn))
+        assert begin.seq_reserved > events[-1]["seq"] + 100_000
+
+
+async def test_a_completed_turn_tells_its_steps_and_what_was_reported_of_its_tokens() -> None:
+    async with serving(ScriptedAgent(count=counted)) as server:
+        client = await server.session()
+        ended = (await client.turn("count"))[-1]
+        assert (ended["steps"], ended["usage"]) == (3, {"input_tokens": 0, "output_tokens": 7})
+        assert (await client.turn("plain"))[-1]["usage"] == {}
+
+
+async def test_a_failure_is_told_in_one_line_of_300_characters() -> None:
+    async with serving(ScriptedAgent(fail=fail)) as server:
+        client = await server.session()
+        ended = (await client.turn("fail"))[-1]
+        assert (ended["type"], ended["code"]) == ("turn.failed", "step_limit")
+        assert ended["message"].startswith("too many xxx")
+        assert len(ended["message"]) == 300
+        assert [event["type"] for event in client.seen].count("error") == 0
+
+
+async def test_an_agent_that_breaks_fails_its_turn_and_nothing_else() -> None:
+    async with serving(ScriptedAgent(crash=crash)) as server:
+        client = await server.session()
+        ended = (await client.turn("crash"))[-1]
+        assert (ended["type"], ended["code"]) == ("turn.failed", "internal_error")
+        assert "private" not in ended["message"]
+        assert (await client.turn("next"))[-1]["type"] == "turn.completed"
+
+
+async def test_an_agent_that_cancels_itself_is_a_cancelled_turn() -> None:
+    async def give_up(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        raise asyncio.CancelledError
+
+    async with serving(ScriptedAgent(go=give_up)) as server:
+        client = await server.session()
+        assert (await client.turn("go"))[-1]["type"] == "turn.cancelled"
+
+
+@pytest.mark.parametrize("prompt", ["fail", "crash", "forever"])
+async def test_a_turn_that_did_not_complete_leaves_the_history_as_it_was(prompt: str) -> None:
+    agent = ScriptedAgent(fail=fail, crash=crash, forever=forever)
+    async with serving(agent) as server:
+        client = await server.session()
+        await client.turn("first")
+        client.ask("turn.start", prompt=prompt)
+        event = await client.event()
+        if prompt == "forever":
+            client.ask("turn.cancel", turn_id=event["turn_id"])
+        await client.until(*ENDS)
+        await client.turn("last")
+        assert [entry.text for entry in agent.turns[-1].history] == ["first", "re: first"]
+        assert len((await stored(server, client)).history) == 4
+
+
+async def test_a_cancelled_turn_ends_as_cancelled_even_when_the_agent_goes_on() -> None:
+    async def stubborn(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        await sink.delta("on it")
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await sink.completed("anyway")
+        return AgentUsage(steps=1)
+
+    async with serving(ScriptedAgent(go=stubborn)) as server:
+        client = await server.session()
+        client.ask("turn.start", prompt="go")
+        client.ask("turn.cancel", turn_id=(await client.until("assistant.delta"))[-1]["turn_id"])
+        events = await client.until(*ENDS)
+        assert [event["type"] for event in events] == ["assistant.completed", "turn.cancelled"]
+
+
+async def test_an_agent_that_would_not_stop_is_silenced() -> None:
+    release, tried = asyncio.Event(), asyncio.Event()
+
+    async def deaf(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        await sink.delta("on it")
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+        try:
+            await sink.completed("too late")
+        finally:
+            tried.set()
+        return AgentUsage(steps=1)
+
+    async with serving(ScriptedAgent(go=deaf)) as server:
+        client = await server.session()
+        client.ask("turn.start", prompt="go")
+        client.ask("turn.cancel", turn_id=(await client.until("assistant.delta"))[-1]["turn_id"])
+        assert (await client.event())["type"] == "turn.cancelled"
+        release.set()
+        await tried.wait()
+        assert [event["type"] for event in await client.turn("next")] == [
+            "turn.started",
+            "assistant.completed",
+            "turn.completed",
+        ]
+
+
+async def test_a_turn_that_cannot_be_recorded_is_not_run() -> None:
+    agent = ScriptedAgent()
+    async with serving(agent) as server:
+        client = await server.session()
+        server.store.failing = {BeginTurn}
+        events = await client.turn("go")
+        assert [event["type"] for event in events] == ["turn.started", "turn.failed"]
+        assert events[-1]["code"] == "internal_error"
+        assert agent.turns == []
+        server.store.failing.clear()
+        assert (await client.turn("again"))[-1]["type"] == "turn.completed"
+
+
+async def test_a_turn_whose_end_cannot_be_recorded_has_failed() -> None:
+    agent = ScriptedAgent(attach=attach)
+    async with serving(agent, tools=attaching_tools) as server:
+        client = await server.session(channel="Chat")
+        server.store.failing = {EndTurn}
+        events = await client.turn("attach")
+        assert (events[-1]["type"], events[-1]["code"]) == ("turn.failed", "internal_error")
+        assert [event["type"] in ENDS for event in events].count(True) == 1
+        assert copies(server.workspace) == []
+        server.store.failing.clear()
+        await client.turn("next")
+        assert agent.turns[-1].history == ()
+
+
+async def attach(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+    await sink.completed("look")
+    await gate.call("chat_attach", {"path": "a"})
+    await sink.completed("there")
+    return AgentUsage(steps=2)
+
+
+async def attach_and_fail(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+    await attach(turn, sink, gate)
+    raise AgentFailure("provider_error", "no")
+
+
+async def attach_and_wait(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+    await attach(turn, sink, gate)
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def test_the_record_has_the_last_words_the_attached_files_and_the_end() -> None:
+    async with serving(ScriptedAgent(go=attach), tools=attaching_tools) as server:
+        client = await server.session(channel="Chat")
+        events = await client.turn("go")
+        wanted = [events[-2], next(e for e in events if e["type"] == "tool.completed"), events[-1]]
+        record = await stored(server, client)
+        assert [decoded(frame) for frame in record.last_turn] == wanted
+        assert len(copies(server.workspace)) == 1
+        assert len(record.history) == 4
+
+
+def decoded(frame: bytes) -> Event:
+    import json
+
+    event: Event = json.loads(frame)
+    return event
+
+
+async def test_copies_of_a_failed_turn_are_deleted() -> None:
+    async with serving(ScriptedAgent(go=attach_and_fail), tools=attaching_tools) as server:
+        client = await server.session(channel="Chat")
+        assert (await client.turn("go"))[-1]["type"] == "turn.failed"
+        assert copies(server.workspace) == []
+        assert not [frame for frame in (await stored(server, client)).last_turn if b"chat_attach" in frame]
+
+
+async def test_copies_of_a_cancelled_turn_are_deleted() -> None:
+    async with serving(ScriptedAgent(go=attach_and_wait), tools=attaching_tools) as server:
+        client = await server.session(channel="Chat")
+        client.ask("turn.start", prompt="go")
+        approval = (await client.until("approval.requested"))[-1]
+        client.ask("approval.resolve", approval_id=approval["approval_id"], approved=True)
+        await client.until("assistant.completed")
+        client.ask("turn.cancel", turn_id=approval["turn_id"])
+        assert (await client.event())["type"] == "turn.cancelled"
+        assert copies(server.workspace) == []
+
+
+async def test_a_copy_that_cannot_be_deleted_does_not_keep_the_turn_from_ending() -> None:
+    async def attach_folder(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        await gate.call("chat_attach", {"path": "folder"})
+        raise AgentFailure("provider_error", "no")
+
+    async with serving(ScriptedAgent(go=attach_folder), tools=attaching_tools) as server:
+        client = await server.session(channel="Chat")
+        assert (await client.turn("go"))[-1]["code"] == "provider_error"
+
+
+async def test_the_oldest_turns_make_room_and_the_client_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "MOST_ENTRIES", 4)
+    agent = ScriptedAgent()
+    async with serving(agent) as server:
+        client = await server.session()
+        events = [await client.turn(prompt) for prompt in "abc"][-1]
+        assert [event["type"] for event in events][-2:] == ["session.trimmed", "turn.completed"]
+        trimmed = events[-2]
+        assert (trimmed["removed_messages"], trimmed["request_id"]) == (2, events[-1]["request_id"])
+        assert trimmed["history_bytes"] == sum(len(e) for e in (await stored(server, client)).history)
+        await client.turn("d")
+        assert [entry.text for entry in agent.turns[-1].history if entry.role is Role.USER] == ["b", "c"]
+
+
+async def test_a_turn_that_is_more_than_the_history_holds_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "MOST_ENTRIES", 1)
+    async with serving(ScriptedAgent()) as server:
+        client = await server.session()
+        assert (await client.turn("a"))[-1]["code"] == "history_limit"
+
+
+async def test_a_request_id_that_fits_no_frame_ends_the_connection() -> None:
+    async with serving(table=SessionsTable(max_server_frame_bytes=65_536)) as server:
+        client = await server.session()
+        client.ask("turn.start", prompt="go", request_id="x" * 70_000)
+        assert await client.at_end()
+        record = await stored(server, client)
+        assert record.interrupted == ()
+
+
+async def test_an_unsent_turn_whose_end_cannot_be_recorded_is_left_for_the_attach() -> None:
+    async with serving(table=SessionsTable(max_server_frame_bytes=65_536)) as server:
+        client = await server.session()
+        server.store.failing = {EndTurn}
+        client.ask("turn.start", prompt="go", request_id="x" * 70_000)
+        assert await client.at_end()
+        assert len((await stored(server, client)).interrupted) == 1
+
+
+async def test_a_queued_turn_may_be_cancelled_before_it_has_begun() -> None:
+    agent = ScriptedAgent()
+    async with serving(agent) as server:
+        client = await server.session()
+        gate = asyncio.Event()
+        real, waiting = server.store.store.do, asyncio.Event()
+
+        async def slow(step: Any) -> Any:
+            if isinstance(step, BeginTurn):
+                waiting.set()
+                await gate.wait()
+            return await real(step)
+
+        server.store.store.do = slow  # type: ignore[method-assign]  # a slow disk
+        client.ask("session.pause", paused=True)
+        client.ask("turn.start", prompt="go")
+        client.ask("session.pause", paused=False)
+        dequeued = (await client.until("queue.dequeued"))[-1]
+        await waiting.wait()
+        client.ask("turn.cancel", turn_id=dequeued["turn_id"])
+        client.say(type="daemon.control", command={"action": "status"})
+        await client.event()  # the cancel was read
+        gate.set()
+        assert [event["type"] for event in await client.until(*ENDS)] == ["turn.started", "turn.cancelled"]
+        assert agent.turns == []
+
+
+def test_what_the_module_promises_of_a_turn_is_far_more_than_a_turn_has() -> None:
+    assert active.TURN_RESERVE >= 100_000

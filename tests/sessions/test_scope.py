@@ -1,0 +1,42 @@
+from pathlib import Path
+
+import pytest
+
+from bridge.agents.contract import AgentFailure
+from bridge.channel.testing.clock import FakeClock
+from bridge.config import SessionsTable
+from bridge.ids import SessionId, TurnId
+from bridge.protocol.events import AssistantCompleted
+from bridge.sessions.approvals import Approvals
+from bridge.sessions.context import Context, SessionSettings
+from bridge.sessions.contract import Services
+from bridge.sessions.history import History
+from bridge.sessions.outbound import Numbered, Outbound
+from bridge.sessions.scope import TurnScope, Work, whole
+from bridge.store.sqlite import open_store
+from bridge.store.workers import InlineWorker
+from tests.sessions.wire import DaemonControl, ScriptedAgent, no_tools
+
+
+async def test_a_turn_sends_under_its_own_ids_until_it_is_closed(tmp_path: Path) -> None:
+    async with open_store(tmp_path / "s.db", workers=InlineWorker) as store:
+        outbound = Outbound()
+        events = Numbered(outbound, store, SessionId("s"), last=4, reserved=100)
+        services = Services(ScriptedAgent(), no_tools, store, FakeClock(), DaemonControl(), SessionsTable())
+        context = Context(
+            services, SessionId("s"), tmp_path, SessionSettings(), {}, History(), events, Approvals()
+        )
+        scope = TurnScope(context, Work(TurnId("t"), "r", "prompt", ()))
+        sent = await scope.send(AssistantCompleted, content="x")
+        assert (sent.request_id, sent.session_id, sent.turn_id, sent.seq) == ("r", "s", "t", 5)
+        with pytest.raises(AgentFailure) as error:
+            await scope.send(AssistantCompleted, content="x" * 9_000_000)
+        assert error.value.code == "response_limit"
+        scope.close()
+        with pytest.raises(AgentFailure):
+            await scope.send(AssistantCompleted, content="late")
+        assert events.last == 5
+
+
+def test_lone_surrogates_are_replaced() -> None:
+    assert whole("a\ud800é") == "a?é"

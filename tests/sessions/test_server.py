@@ -1,0 +1,114 @@
+"""The server: who may connect, and how it stops."""
+
+import asyncio
+import errno
+import socket
+from typing import Any
+
+import pytest
+
+from bridge.agents.contract import AgentUsage, Gate, Sink, Turn
+from bridge.channel.testing.clock import settle
+from bridge.config import SessionsTable
+from bridge.errors import ConfigError
+from bridge.sessions.contract import Deadlines, Services
+from bridge.sessions.server import SessionServer
+from tests.sessions.wire import DaemonControl, ScriptedAgent, no_tools, serving
+
+
+async def forever(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+    await sink.delta("on it")
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def test_stopping_removes_the_socket_and_ends_every_turn() -> None:
+    async with serving(ScriptedAgent(go=forever)) as server:
+        clients = [await server.session() for _ in range(3)]
+        for client in clients:
+            client.ask("turn.start", prompt="go")
+            await client.until("assistant.delta")
+        idle = await server.client()
+        await server.stop()
+        assert not server.path.exists()
+        for client in clients:
+            assert (await client.event())["type"] == "turn.cancelled"
+            assert await client.at_end()
+        assert await idle.at_end()
+
+
+async def test_while_it_stops_nobody_is_let_in() -> None:
+    async def slow_to_stop(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        await sink.delta("on it")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.05)
+        raise AssertionError
+
+    async with serving(ScriptedAgent(go=slow_to_stop)) as server:
+        client = await server.session()
+        client.ask("turn.start", prompt="go")
+        await client.until("assistant.delta")
+        server.task.cancel()
+        await settle()
+        with pytest.raises(OSError):
+            await server.client()
+        assert (await client.event())["type"] == "turn.cancelled"
+
+
+async def test_a_client_that_does_not_read_does_not_delay_the_stop() -> None:
+    async with serving(deadlines=Deadlines(reply=0.05, turn=0.05, writer=0.05, stop=0.3)) as server:
+        client = await server.session()
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # a socket's transport can
+        client.ask("turn.start", prompt="\n".join(["long 200000"] * 16))
+        await settle(200)
+        started = asyncio.get_running_loop().time()
+        await server.stop()
+        assert asyncio.get_running_loop().time() - started < 2
+
+
+async def test_a_second_server_is_refused() -> None:
+    async with serving() as server:
+        services = Services(
+            ScriptedAgent(), no_tools, server.store, server.clock, DaemonControl(), SessionsTable()
+        )
+        second = SessionServer(server.path, services, "0")
+        with pytest.raises(ConfigError):
+            await second.run()
+        assert not second.ready.is_set()
+        await server.session()
+
+
+async def test_running_out_of_file_descriptors_is_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving() as server:
+        await settle()
+        loop = asyncio.get_running_loop()
+        real, calls = loop.sock_accept, []
+
+        async def scarce(sock: socket.socket) -> Any:
+            calls.append(sock)
+            if len(calls) == 1:
+                raise OSError(errno.EMFILE, "too many")
+            return await real(sock)
+
+        monkeypatch.setattr(loop, "sock_accept", scarce)
+        await server.client()  # taken by the accept that waits already; the next one fails
+        await settle()
+        assert server.clock.waits() == [0.5]
+        await server.clock.advance(0.5)
+        await server.client()
+
+
+async def test_a_connection_that_breaks_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving() as server:
+        good, bad = await server.session(), await server.client()
+
+        async def broken(*_: object) -> None:
+            raise KeyError
+
+        with monkeypatch.context() as patch:
+            patch.setattr("bridge.sessions.requests.Requests.answer", broken)
+            bad.say(type="daemon.control", command={"action": "status"})
+            assert await bad.at_end()
+        assert (await good.turn("hello"))[-1]["type"] == "turn.completed"

@@ -1,0 +1,117 @@
+"""What an agent says, as events."""
+
+from bridge.agents.contract import AgentUsage, Gate, Role, Sink, Turn
+from bridge.agents.echo_files import make
+from bridge.config import SessionsTable
+from bridge.sessions.turns import STEP_TEXT_BYTES
+from tests.sessions.wire import Event, ScriptedAgent, serving
+
+
+def told(events: list[Event]) -> list[tuple[str, str]]:
+    return [(str(event["type"]), str(event.get("content", event.get("code", "")))) for event in events]
+
+
+async def silent(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+    return AgentUsage(steps=1)
+
+
+async def unfinished(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+    await sink.delta("one ")
+    await sink.delta("")
+    await sink.delta("two")
+    return AgentUsage(steps=1)
+
+
+async def two_steps(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+    await sink.delta("a preview")
+    await sink.completed("first")
+    await sink.completed("")
+    return AgentUsage(steps=2)
+
+
+async def odd(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+    await sink.delta("\ud800")
+    await sink.completed("\ud800x")
+    return AgentUsage(steps=1)
+
+
+async def long_delta(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+    for _ in range(3):
+        await sink.delta("é" * (STEP_TEXT_BYTES // 4))
+    return AgentUsage(steps=1)
+
+
+async def long_step(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+    await sink.completed("x" * STEP_TEXT_BYTES)
+    await sink.completed("x" * (STEP_TEXT_BYTES + 1))
+    return AgentUsage(steps=1)
+
+
+async def test_every_step_ends_with_its_whole_text() -> None:
+    async with serving(ScriptedAgent(silent=silent, unfinished=unfinished, two=two_steps)) as server:
+        client = await server.session()
+        assert told(await client.turn("silent"))[1:] == [("assistant.completed", ""), ("turn.completed", "")]
+        assert told(await client.turn("unfinished"))[1:] == [
+            ("assistant.delta", "one "),
+            ("assistant.delta", "two"),
+            ("assistant.completed", "one two"),
+            ("turn.completed", ""),
+        ]
+        assert told(await client.turn("two"))[1:] == [
+            ("assistant.delta", "a preview"),
+            ("assistant.completed", "first"),
+            ("assistant.completed", ""),
+            ("turn.completed", ""),
+        ]
+
+
+async def test_what_utf8_cannot_hold_is_replaced() -> None:
+    async with serving(ScriptedAgent(odd=odd)) as server:
+        client = await server.session()
+        assert told(await client.turn("odd"))[1:3] == [
+            ("assistant.delta", "?"),
+            ("assistant.completed", "?x"),
+        ]
+
+
+async def test_a_step_of_over_a_mebibyte_fails_the_turn() -> None:
+    async with serving(ScriptedAgent(delta=long_delta, step=long_step)) as server:
+        client = await server.session()
+        events = told(await client.turn("delta"))
+        assert [kind for kind, _ in events] == ["turn.started", *["assistant.delta"] * 2, "turn.failed"]
+        assert events[-1][1] == "response_limit"
+        events = told(await client.turn("step"))
+        assert (len(events[1][1]), events[-1]) == (STEP_TEXT_BYTES, ("turn.failed", "response_limit"))
+
+
+async def test_a_frame_over_the_limit_fails_the_turn_before_it_is_sent() -> None:
+    async def wide(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        await sink.completed("x" * 70_000)
+        return AgentUsage(steps=1)
+
+    async with serving(
+        ScriptedAgent(wide=wide), table=SessionsTable(max_server_frame_bytes=65_536)
+    ) as server:
+        client = await server.session()
+        events = await client.turn("wide")
+        assert told(events)[1:] == [("turn.failed", "response_limit")]
+        assert [event["seq"] for event in events] == [2, 3]
+
+
+async def test_the_agent_sees_the_turn_as_the_session_allows_it() -> None:
+    agent = ScriptedAgent()
+    async with serving(agent) as server:
+        path = server.workspace / "a.png"
+        path.write_bytes(make("a.png", "3x2"))
+        given = {"kind": "image", "path": str(path), "name": "a.png", "size": path.stat().st_size}
+        for no_tools in (False, True):
+            client = await server.session(no_tools=no_tools)
+            await client.turn("look", attachments=[given])
+            await client.turn("again")
+        (open_turn, open_next, closed_turn, closed_next) = agent.turns
+        assert (open_turn.files[0].path, open_turn.files[0].pixels) == (path, (3, 2))
+        assert (closed_turn.files[0].path, closed_turn.files[0].pixels) == (None, (3, 2))
+        assert open_next.history[0].files == (str(path),)
+        assert closed_next.history[0].files == ("a.png",)
+        assert open_turn.cwd == server.workspace
+        assert [entry.role for entry in open_next.history] == [Role.USER, Role.ASSISTANT]

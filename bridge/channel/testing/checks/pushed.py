@@ -26,7 +26,7 @@ from bridge.channel.testing.checks.stage import Stage, scenario
 from bridge.channel.testing.kit import KitMessage, PushedKit
 
 bounded = settings(
-    max_examples=150, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    max_examples=100, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
 TEXTS = ("hello", "你好 😀", "a\n\nb", "quote \" and \\ and ' and <b>&amp;", "#1 *not* _markdown_", "/stop")
 

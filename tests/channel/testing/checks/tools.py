@@ -9,7 +9,7 @@ import pytest
 from bridge.registry import kits
 from tests.outside.mistakes import PIGEONS, WEBHOOKS, Spoilt, notices
 
-SOUND = ("pigeon", "webhook", "feishu")
+SOUND = ("pigeon", "webhook")
 
 
 def checks_of(part: ModuleType) -> list[Callable[[Any], None]]:

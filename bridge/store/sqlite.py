@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 from typing import TypeVar, cast
@@ -21,10 +21,10 @@ R = TypeVar("R")
 class SqliteStore:
     """A ``Store``. Made by ``open_store``, and used only in the loop that opened it."""
 
-    def __init__(self, writer: Writer, reader: Worker, read_cursor: sqlite3.Cursor) -> None:
+    def __init__(self, writer: Writer, reader: Worker, read_db: sqlite3.Connection) -> None:
         self._writer = writer
         self._reader = reader
-        self._read_cursor = read_cursor
+        self._read_db = read_db
 
     async def do(self, step: Step[R]) -> R:
         """As ``Store.do``. A caller that is cancelled while it waits may find the step taken or not."""
@@ -36,16 +36,17 @@ class SqliteStore:
         Raises:
             StoreError: the file cannot be read, or is damaged.
         """
-        return await call(self._reader, partial(read, self._read_cursor, query), (StoreError,))
+        return await call(self._reader, partial(read, self._read_db, query), (StoreError,))
 
     def backlog(self) -> int:
         return self._writer.backlog()
 
 
-def read(cursor: sqlite3.Cursor, query: Query[R]) -> R:
-    """The answer to ``query``, or StoreError."""
+def read(db: sqlite3.Connection, query: Query[R]) -> R:
+    """The answer to ``query``, or StoreError. Its cursor is closed: one left open would hold the log back."""
     try:
-        return queries.read(cursor, query)
+        with closing(db.cursor()) as cursor:
+            return queries.read(cursor, query)
     except sqlite3.Error as error:
         raise database.explain(error) from None  # SQLite's text may show a value
     except (ValueError, OverflowError):
@@ -74,7 +75,7 @@ async def open_store(
         await call(writer.worker, partial(writer.open, path), (ConfigError,))
         read_db = await call(reader, partial(schema.open_reader, path), (ConfigError,))
         try:
-            yield SqliteStore(writer, reader, read_db.cursor())
+            yield SqliteStore(writer, reader, read_db)
         finally:
             writer.refuse("the store is closing: start the daemon again")
             await call(reader, read_db.close, ())

@@ -35,7 +35,11 @@ class ThreadWorker:
     def __init__(self, name: str, idle: Work) -> None:
         self._idle = idle
         self._queue: SimpleQueue[Work | None] = SimpleQueue()
-        threading.Thread(target=self._run, name=name).start()
+        self._name = name
+        self._start()
+
+    def _start(self) -> None:
+        threading.Thread(target=self._run, name=self._name).start()
 
     def submit(self, work: Work) -> None:
         self._queue.put(work)
@@ -44,6 +48,13 @@ class ThreadWorker:
         self._queue.put(None)
 
     def _run(self) -> None:
+        try:
+            self._serve()
+        except BaseException:  # a bug in the work ends its thread, which shows it, but not the worker
+            self._start()
+            raise
+
+    def _serve(self) -> None:
         wait: float | None = (
             None  # after work, an idle moment is due; after that there is nothing to wake up for
         )

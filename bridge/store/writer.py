@@ -28,7 +28,7 @@ Entry: TypeAlias = "tuple[Step[object], asyncio.Future[object]]"
 
 
 class Writer:
-    """Owns the connection that writes. ``put``, ``backlog`` and ``refuse`` are the loop's.
+    """Owns the connection that writes. ``put`` and ``backlog`` are the loop's.
 
     ``fatal`` is called in the loop when a sync failed: nothing is taken any more, and the process must end.
     """
@@ -84,6 +84,7 @@ class Writer:
                 self._take(group)
             except BaseException:  # a bug: whoever waits must not wait for ever
                 self._break(StoreError(_BROKEN))
+                self._drain()
                 raise
 
     def _next_group(self) -> list[Entry]:
@@ -123,6 +124,7 @@ class Writer:
 
     def _break(self, error: StoreError) -> None:
         self._broken = True
+        self.refuse(_BROKEN)
         post(self._loop, partial(self._fatal, error))
 
     def _answer(self, group: Sequence[Entry], outcomes: Sequence[Outcome]) -> None:

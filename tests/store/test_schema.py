@@ -137,7 +137,7 @@ def read_all(path: Path) -> None:
     db = schema.open_file(path)
     try:
         for query in (OpenMessages(ACCOUNT), OpenParts(ACCOUNT), HeldTexts(ACCOUNT, CHAT), CountsOf(ACCOUNT)):
-            read(db.cursor(), query)
+            read(db, query)
         commit_group(db.cursor(), [claim(message(f"new {number}")) for number in range(8)])
     finally:
         db.close()

@@ -65,6 +65,17 @@ async def test_a_thread_works_apart_and_ends_after_its_last_work() -> None:
     assert not thread.is_alive()
 
 
+async def test_a_bug_ends_a_thread_but_not_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: shown.append(args.exc_type))
+    worker = ThreadWorker("test", nothing)
+    thread = await call(worker, threading.current_thread, ())
+    call(worker, lambda: 1 // 0, ())
+    assert await call(worker, threading.current_thread, ()) is not thread
+    assert shown == [ZeroDivisionError]
+    worker.stop()
+
+
 async def test_an_idle_moment_comes_once_after_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "IDLE_SECONDS", 0.01)
     idle = threading.Semaphore(0)

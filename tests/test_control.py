@@ -1,0 +1,205 @@
+"""daemon.control: what it shows is the supervisor's snapshot, and what it refuses says what to do."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge import control as control_module
+from bridge.channel.testing.clock import START, FakeClock, until
+from bridge.clock import unix_ms
+from bridge.control import Control
+from bridge.errors import ConfigError, StoreError
+from bridge.health import Health, Snapshot, State, to_wire
+from bridge.ids import AccountId, ConversationKey, MessageId
+from bridge.protocol import commands, ours
+from bridge.sessions.contract import ControlError
+from bridge.store.contract import Bind, Claim, MessageState, NewMessage, Query, SetIdentity, Step, Store
+from bridge.store.sqlite import open_store
+from bridge.supervisor import Plan, Supervisor
+
+ACCOUNT = AccountId("pigeon:main")
+
+
+@dataclass
+class Pigeon:
+    """An account that waits, and notes what it is told to send."""
+
+    sent: list[tuple[str, str, list[Path]]] = field(default_factory=list)
+    trouble: Exception | None = None
+    name: str = ACCOUNT
+
+    async def run(self, health: Health) -> None:
+        health.contact()
+        await asyncio.Event().wait()
+
+    async def send(self, to: str, text: str, files: Sequence[Path]) -> None:
+        if self.trouble is not None:
+            raise self.trouble
+        self.sent.append((to, text, list(files)))
+
+
+class Deaf:
+    """An account that nothing can be sent through."""
+
+    name = "pigeon:deaf"
+
+    async def run(self, health: Health) -> None:
+        await asyncio.Event().wait()
+
+
+class StalledStore:
+    """A store whose reads never come back, or fail."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self._error = error
+
+    async def do(self, step: Step[Any]) -> Any:
+        raise NotImplementedError
+
+    async def get(self, query: Query[Any]) -> Any:
+        if self._error is not None:
+            raise self._error
+        await asyncio.Event().wait()
+
+    def backlog(self) -> int:
+        return 0
+
+
+@dataclass
+class Daemon:
+    control: Control
+    supervisor: Supervisor
+    pigeon: Pigeon
+    reloads: list[str]
+
+
+@asynccontextmanager
+async def running(store: Store, reload_error: Exception | None = None) -> AsyncIterator[Daemon]:
+    supervisor, pigeon, reloads = Supervisor(FakeClock()), Pigeon(), list[str]()
+
+    async def reload() -> None:
+        reloads.append("reload")
+        if reload_error is not None:
+            raise reload_error
+
+    def plan(component: Pigeon | Deaf) -> Plan:
+        name = component.name.partition(":")[2]
+        first = Snapshot(AccountId(component.name), "pigeon", name, State.STARTING, START)
+        return Plan(first, 1, lambda: component)
+
+    async with supervisor.running():
+        await supervisor.reconcile([plan(pigeon), plan(Deaf())])
+        await until(lambda: supervisor.snapshots()[1].state is State.CONNECTED)
+        yield Daemon(Control(supervisor, store, reload, "1.2.3"), supervisor, pigeon, reloads)
+
+
+async def test_status_is_the_snapshot_with_figures_from_the_store(tmp_path: Path) -> None:
+    async with open_store(tmp_path / "db") as store, running(store) as daemon:
+        await store.do(Bind(ACCOUNT, "x"))
+        await store.do(SetIdentity(ACCOUNT, "b1", "Bot"))
+        waiting = NewMessage(
+            MessageId("m1"), MessageState.CLAIMED, conversation=ConversationKey("c"), payload="{}"
+        )
+        await store.do(Claim(ACCOUNT, (waiting,), unix_ms(START)))
+        status = await daemon.control.handle(commands.Status())
+    assert (status.version, status.pid) == ("1.2.3", os.getpid())
+    deaf, main = status.components
+    assert (deaf.id, deaf.state, deaf.queue_depth) == ("pigeon:deaf", "starting", 0)
+    assert (main.id, main.state, main.bot_id) == (ACCOUNT, "connected", "b1")
+    assert main.queue_depth == 1
+    assert main.oldest_waiting_unix_seconds == unix_ms(START) // 1000
+
+
+@pytest.mark.parametrize("store", [StalledStore(), StalledStore(StoreError("the disk is gone"))])
+async def test_a_store_that_does_not_answer_delays_no_status(
+    store: StalledStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control_module, "MEASURE_SECONDS", 0.01)
+    async with running(store) as daemon:
+        status = await daemon.control.status()
+    assert [component.state for component in status.components] == ["starting", "connected"]
+
+
+async def test_every_state_is_shown_as_it_is() -> None:
+    shown = [to_wire(Snapshot(ACCOUNT, "pigeon", "main", state, START)).state.value for state in State]
+    assert shown == [
+        "disabled",
+        "starting",
+        "connected",
+        "disconnected",
+        "backoff",
+        "stopping",
+        "stopped",
+        "failed",
+    ]
+
+
+async def test_reload_reads_the_settings_again() -> None:
+    async with running(StalledStore(StoreError("x"))) as daemon:
+        await daemon.control.handle(commands.Reload())
+        assert daemon.reloads == ["reload"]
+
+
+async def refused(command: ours.Command, daemon: Daemon) -> ControlError:
+    with pytest.raises(ControlError) as caught:
+        await daemon.control.handle(command)
+    return caught.value
+
+
+async def test_a_reload_that_fails_says_why() -> None:
+    async with running(StalledStore(), ConfigError("settings.toml: web.port: wrong")) as daemon:
+        error = await refused(commands.Reload(), daemon)
+    assert (error.code, str(error)) == ("component_error", "settings.toml: web.port: wrong")
+
+
+async def test_a_message_is_sent_from_its_account() -> None:
+    async with running(StalledStore(StoreError("x"))) as daemon:
+        await daemon.control.handle(ours.Send(account=ACCOUNT, to="u1", text="hi", files=("/a", "/b")))
+        await daemon.control.handle(ours.Send(account=ACCOUNT, to="u1", files=("/a",)))
+        assert daemon.pigeon.sent == [("u1", "hi", [Path("/a"), Path("/b")]), ("u1", "", [Path("/a")])]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (ours.Send(account="pigeon:none", to="u", text="x"), "no such account is running"),
+        (ours.Send(account="pigeon:deaf", to="u", text="x"), "no such account is running"),
+        (ours.Send(account=ACCOUNT, to="u", text=" "), "nothing to send"),
+        (ours.Send(account=ACCOUNT, to="u", files=("a",)), "absolute paths"),
+        (ours.Send(account=ACCOUNT, to="u", files=("/a",) * 17), "up to 16 files"),
+    ],
+)
+async def test_what_cannot_be_sent_is_refused(command: ours.Send, said: str) -> None:
+    async with running(StalledStore()) as daemon:
+        error = await refused(command, daemon)
+        assert daemon.pigeon.sent == []
+    assert error.code == "component_error"
+    assert said in str(error)
+
+
+async def test_a_message_that_is_not_stored_is_an_error() -> None:
+    async with running(StalledStore()) as daemon:
+        daemon.pigeon.trouble = StoreError("the disk is full")
+        error = await refused(ours.Send(account=ACCOUNT, to="u", text="x"), daemon)
+    assert (error.code, str(error)) == ("component_error", "the disk is full")
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (commands.Delegations(), "delegation_error"),
+        (commands.DelegationKill(), "delegation_error"),
+        (commands.RestartWhenIdle(), "restart_error"),
+        (commands.ChannelLogout(channel="pigeon", account="main"), "component_error"),
+        (ours.ChannelSet(channel="pigeon", account="main", enabled=True), "component_error"),
+    ],
+)
+async def test_what_is_not_done_here_is_refused_under_its_own_code(command: ours.Command, code: str) -> None:
+    async with running(StalledStore()) as daemon:
+        assert (await refused(command, daemon)).code == code

@@ -1,0 +1,169 @@
+"""One daemon per home by a lock of the kernel's, signals that stop it, and file descriptors."""
+
+import asyncio
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bridge import process
+from bridge.channel.testing.clock import until
+from bridge.errors import ConfigError
+from bridge.paths import Home
+from bridge.process import RunningError, only_daemon, raise_descriptor_limit, stopping
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from bridge.paths import Home
+from bridge.process import only_daemon
+with only_daemon(Home(Path(sys.argv[1]))):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def holder(home: Path) -> subprocess.Popen[str]:
+    """Another process that holds the lock until its input ends."""
+    pipe = subprocess.PIPE
+    child = subprocess.Popen([sys.executable, "-c", HOLD, str(home)], stdin=pipe, stdout=pipe, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "held\n"
+    return child
+
+
+def end(child: subprocess.Popen[str]) -> None:
+    with child:
+        child.kill()
+
+
+def test_a_second_daemon_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
+    child = holder(tmp_path)
+    try:
+        with (
+            pytest.raises(RunningError, match=rf"pid {child.pid}.*stop it first"),
+            only_daemon(Home(tmp_path)),
+        ):
+            pass
+    finally:
+        end(child)
+
+
+def test_a_lock_whose_holder_was_killed_never_blocks(tmp_path: Path) -> None:
+    end(holder(tmp_path))
+    assert (tmp_path / "state" / "daemon.lock").exists()
+    with only_daemon(Home(tmp_path)):
+        pass
+
+
+def test_a_lock_file_with_nonsense_never_blocks_and_stays(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.private_dir(home.state)
+    home.daemon_lock.write_text("999999999999 and more")
+    with only_daemon(home):
+        assert home.daemon_lock.read_text() == str(os.getpid())
+        with pytest.raises(RunningError), only_daemon(home):  # flock is by open file
+            pass
+    assert home.daemon_lock.exists()
+
+
+def test_a_holder_that_is_not_known_is_refused_without_a_name(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    with only_daemon(home):
+        home.daemon_lock.write_text("")
+        with pytest.raises(RunningError, match="a daemon runs already"), only_daemon(home):
+            pass
+
+
+def test_a_lock_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.private_dir(home.state)
+    home.daemon_lock.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ConfigError, match="cannot open"), only_daemon(home):
+        pass
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_sets_stop_and_a_second_changes_nothing(sign: signal.Signals) -> None:
+    stop: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    with stopping(stop, 60.0):
+        os.kill(os.getpid(), sign)
+        await until(stop.done)
+        os.kill(os.getpid(), sign)
+        await asyncio.sleep(0.01)
+    assert stop.result() == 0
+
+
+async def test_a_stop_that_came_from_elsewhere_keeps_its_code() -> None:
+    stop: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    stop.set_result(1)
+    with stopping(stop, 60.0):
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(0.01)
+    assert stop.result() == 1
+
+
+HANG = """
+import asyncio, os, signal, time
+from bridge import process
+process.LAST_COMMIT_SECONDS = 0.0
+async def main():
+    stop = asyncio.get_running_loop().create_future()
+    with process.stopping(stop, 0.2):
+        os.kill(os.getpid(), signal.SIGTERM)
+        await stop
+        time.sleep(60)
+asyncio.run(main())
+"""
+
+
+def test_a_process_that_hangs_ends_all_the_same() -> None:
+    assert subprocess.run([sys.executable, "-c", HANG], timeout=30).returncode == 1
+
+
+@pytest.fixture
+def limits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """What the limit is set to; the first entry is what it is."""
+    found = [(256, 1024)]
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: found[0])
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, pair: found.append(pair))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("is_now", "wanted"),
+    [
+        ((256, 1024), 1024),
+        ((256, 1_000_000), process.DESCRIPTORS),
+        ((256, resource.RLIM_INFINITY), process.DESCRIPTORS),
+    ],
+)
+def test_descriptors_are_raised_to_what_the_system_allows(
+    limits: list[tuple[int, int]], is_now: tuple[int, int], wanted: int
+) -> None:
+    limits[0] = is_now
+    assert raise_descriptor_limit() == wanted
+    assert limits[1:] == [(wanted, is_now[1])]
+
+
+@pytest.mark.parametrize(("soft", "known"), [(70_000, 70_000), (resource.RLIM_INFINITY, process.DESCRIPTORS)])
+def test_a_limit_that_is_high_enough_is_left_alone(
+    limits: list[tuple[int, int]], soft: int, known: int
+) -> None:
+    limits[0] = (soft, 80_000 if soft == 70_000 else resource.RLIM_INFINITY)
+    assert raise_descriptor_limit() == known
+    assert limits[1:] == []
+
+
+def test_a_limit_that_cannot_be_raised_is_lived_with(
+    limits: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(kind: int, pair: tuple[int, int]) -> None:
+        raise ValueError
+
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    assert raise_descriptor_limit() == 256

@@ -1,8 +1,10 @@
 """The durable steps: everything that outlives the process, as frozen values with typed results.
 
-``await store.do(step)`` takes one step atomically and returns its result once it is on disk; its error changes
-nothing and reaches its caller alone. ``await store.get(query)`` reads what is committed, the caller's own steps
-included. A caller may rely on the atomicity and order of its own awaited steps, never on sharing a transaction.
+``await store.do(step)`` takes one step atomically and returns its result once it is on disk; its error
+changes nothing and reaches its caller alone. ``await store.get(query)`` reads what is committed, the caller's
+own steps included. A caller may rely on the atomicity and order of its own awaited steps, never on sharing a
+transaction.
+
 Instants are milliseconds since 1970, UTC (``_ms``).
 """
 
@@ -10,54 +12,97 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, Protocol, TypeVar
 
 from bridge.errors import StoreError
-from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId, TurnId
+from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId
+from bridge.store.session_steps import (
+    BeginTurn,
+    BindSession,
+    BoundSession,
+    ClearSession,
+    DropSession,
+    EndTurn,
+    LoadSession,
+    OpenSession,
+    ReserveSeq,
+    SessionOf,
+    SessionRecord,
+    StoredSession,
+    UnbindSession,
+)
+from bridge.store.step import Query, Step, Store
 
-R = TypeVar("R", covariant=True)
+__all__ = [
+    "STEPS",
+    "Answer",
+    "BeginTurn",
+    "Bind",
+    "BindSession",
+    "BindingError",
+    "BoundSession",
+    "Claim",
+    "ClaimVerdict",
+    "ClearSession",
+    "Collect",
+    "Counts",
+    "CountsOf",
+    "DropSession",
+    "EndTurn",
+    "HeldText",
+    "HeldTexts",
+    "Hold",
+    "IdentityOf",
+    "Later",
+    "LoadSession",
+    "Mark",
+    "MessageState",
+    "NewMessage",
+    "NewPart",
+    "OpenMessage",
+    "OpenMessages",
+    "OpenParts",
+    "OpenSession",
+    "OutboxPart",
+    "PartKind",
+    "PartState",
+    "PartsOf",
+    "Post",
+    "Prune",
+    "Query",
+    "Recover",
+    "Reply",
+    "ReserveSeq",
+    "Sending",
+    "SessionOf",
+    "SessionRecord",
+    "SetIdentity",
+    "Settle",
+    "Settled",
+    "Start",
+    "Step",
+    "Store",
+    "StoredIdentity",
+    "StoredSession",
+    "UnbindSession",
+]  # fmt: skip
 
 
-class Step(Generic[R]):
-    """Base of all steps; ``R`` is what taking it returns."""
-
-    __slots__ = ()
-
-
-class Query(Generic[R]):
-    """Base of all reads."""
-
-    __slots__ = ()
-
-
-class Store(Protocol):
-    async def do(self, step: Step[R]) -> R:
-        """Take ``step``: return once it is committed and synced.
-
-        Raises:
-            StoreError: it was not taken and changed nothing (refused, disk full, read-only).
-        """
-        ...
-
-    async def get(self, query: Query[R]) -> R:
-        """Read."""
-        ...
-
-    def backlog(self) -> int:
-        """How many steps wait for the writer now."""
-        ...
+NOWHERE = ConversationKey("")
 
 
 class BindingError(StoreError):
     """The account's stored state belongs to another identity."""
 
 
-# --- messages ---------------------------------------------------------------------------------------------------
+# --- messages ------------------------------
 
 
 class MessageState(StrEnum):
-    """``seen`` needs nothing; ``claimed`` was never given to an agent; ``running`` was; ``answered`` has its reply
-    in the outbox; ``done`` is over."""
+    """How far a message came.
+
+    ``seen`` needs nothing; ``claimed`` was never given to an agent; ``running`` was; ``answered`` has its reply
+    in the outbox; ``done`` is over.
+    """
 
     SEEN = "seen"
     CLAIMED = "claimed"
@@ -117,17 +162,17 @@ class NewMessage:
     reason: str = ""
     redelivery: str = ""
     body_digest: str = ""
-    conversation: ConversationKey = ConversationKey("")
+    conversation: ConversationKey = NOWHERE
     payload: str = ""
     reply: Reply | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Bind(Step[str]):
-    """Bind the account to its credentials' fingerprint, or prove that it is; returns the checkpoint ("" at first).
+    """Bind the account to its credentials' fingerprint, or prove that it is. Returns the checkpoint, "" at first.
 
-    Raises BindingError when another fingerprint is stored and any state depends on it (a checkpoint, messages or
-    parts that are not over); without such state the new fingerprint replaces the old.
+    Raises BindingError when another fingerprint is stored and any state depends on it (a checkpoint, messages
+    or parts that are not over); without such state the new fingerprint replaces the old.
     """
 
     account: AccountId
@@ -182,7 +227,7 @@ class Post(Step[tuple[PartId, ...]]):
     now_ms: int
 
 
-# --- the outbox -------------------------------------------------------------------------------------------------
+# --- the outbox ------------------------------
 
 
 class PartState(StrEnum):
@@ -238,8 +283,8 @@ class Sending(Step[bool]):
 class Settled:
     """``reply_done``: every part of the reply is final, so its message is done.
 
-    ``released`` are the bodies of the file parts that this step made final and that are not kept: their copies
-    can be removed.
+    ``released`` are the bodies of the file parts that this step made final and that are not kept: their
+    copies can be removed.
     """
 
     reply_done: bool
@@ -264,8 +309,11 @@ class Settle(Step[Settled]):
 
 @dataclass(frozen=True, slots=True)
 class Later(Step[None]):
-    """A try gave no usable answer: the part is due again at ``due_ms``. ``accepted_possible`` False takes the
-    sending back (→ pending, as if never tried); True leaves it ``sending``."""
+    """A try gave no usable answer: the part is due again at ``due_ms``.
+
+    ``accepted_possible`` False takes the sending back (→ pending, as if never tried); True leaves it
+    ``sending``.
+    """
 
     part_id: PartId
     due_ms: int
@@ -274,7 +322,7 @@ class Later(Step[None]):
 
 @dataclass(frozen=True, slots=True)
 class Mark(Step[None]):
-    """A part whose outcome stayed unknown is sent once more: a new client id, marked, pending, never tried."""
+    """A part whose outcome stayed unknown is sent once more: under a new client id, marked, as if new."""
 
     part_id: PartId
     client_id: str
@@ -329,7 +377,7 @@ class SetIdentity(Step[None]):
 
 @dataclass(frozen=True, slots=True)
 class Prune(Step[tuple[str, ...]]):
-    """Forget messages and replies that ended before ``before_ms`` and held texts older than ``held_before_ms``.
+    """Forget what ended before ``before_ms``, and held texts from before ``held_before_ms``.
 
     Returns bodies of file parts forgotten.
     """
@@ -339,95 +387,7 @@ class Prune(Step[tuple[str, ...]]):
     limit: int = 1000
 
 
-# --- conversations and sessions ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class BindSession(Step[None]):
-    """The conversation's session from now on. ``authority`` is what it was started with, compared as a whole."""
-
-    account: AccountId
-    conversation: ConversationKey
-    session_id: SessionId
-    authority: str
-
-
-@dataclass(frozen=True, slots=True)
-class UnbindSession(Step[None]):
-    account: AccountId
-    conversation: ConversationKey
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRecord:
-    """A session as it was started. ``seq`` is a high-water mark: no event with a larger number was sent."""
-
-    session_id: SessionId
-    cwd: str
-    settings: str  # JSON: no_tools, channel, auto_approve, model …
-    seq: int
-
-
-@dataclass(frozen=True, slots=True)
-class OpenSession(Step[None]):
-    record: SessionRecord
-    now_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class BeginTurn(Step[None]):
-    """A turn runs. ``seq_reserved`` becomes the session's high-water mark, well above what the turn may use."""
-
-    session_id: SessionId
-    turn_id: TurnId
-    request_id: str
-    seq_reserved: int
-    now_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class EndTurn(Step[None]):
-    """A turn has ended: recorded before its terminal event is sent.
-
-    ``events`` are the encoded frames that an attaching client is told: the last ``assistant.completed``, the
-    successful ``chat_attach`` results, the terminal event. ``history`` are JSON entries appended to the session;
-    empty for a failed or cancelled turn. ``dropped`` oldest entries are removed first. ``seq`` is exact.
-    """
-
-    session_id: SessionId
-    turn_id: TurnId
-    events: tuple[bytes, ...]
-    history: tuple[str, ...]
-    seq: int
-    now_ms: int
-    dropped: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ClearSession(Step[None]):
-    """Drop the history; ``seq`` stays what it is now."""
-
-    session_id: SessionId
-    seq: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReserveSeq(Step[None]):
-    """Raise the session's high-water mark to ``seq``: numbers are used outside of turns, as for a pause or an
-    attach. A lower ``seq`` changes nothing."""
-
-    session_id: SessionId
-    seq: int
-
-
-@dataclass(frozen=True, slots=True)
-class DropSession(Step[None]):
-    """Forget the session with its history, turns and bindings."""
-
-    session_id: SessionId
-
-
-# --- reads ------------------------------------------------------------------------------------------------------
+# --- reads ------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -482,34 +442,6 @@ class HeldTexts(Query[tuple[HeldText, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class BoundSession:
-    session_id: SessionId
-    authority: str
-
-
-@dataclass(frozen=True, slots=True)
-class SessionOf(Query[BoundSession | None]):
-    account: AccountId
-    conversation: ConversationKey
-
-
-@dataclass(frozen=True, slots=True)
-class StoredSession:
-    """``history`` oldest first. ``last_turn`` are the events of the last ended turn. ``interrupted`` are turns
-    that began and never ended, as (turn id, request id), oldest first."""
-
-    record: SessionRecord
-    history: tuple[str, ...]
-    last_turn: tuple[bytes, ...]
-    interrupted: tuple[tuple[TurnId, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LoadSession(Query[StoredSession | None]):
-    session_id: SessionId
-
-
-@dataclass(frozen=True, slots=True)
 class StoredIdentity:
     bot_id: str
     name: str
@@ -522,9 +454,12 @@ class IdentityOf(Query[StoredIdentity | None]):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """``waiting``: claimed or running messages; ``oldest_ms``: when the oldest of these or of the open parts was
-    stored, 0 for none; ``open_parts``; ``dead``: parts that ended refused, expired or unknown, of replies that
-    are not transient, and are not carried to their reader since; ``held`` texts waiting for a next reply."""
+    """What an account has open.
+
+    ``waiting``: claimed or running messages. ``oldest_ms``: when the oldest of these or of the open parts was
+    stored, 0 for none. ``dead``: parts that ended refused, expired or unknown, of replies that are not
+    transient, and were not carried to their reader since. ``held``: texts that wait for a next reply.
+    """
 
     waiting: int
     oldest_ms: int
@@ -539,7 +474,7 @@ class CountsOf(Query[Counts]):
 
 
 STEPS: tuple[type[Step[object]], ...] = (
-    Bind, Claim, Start, Answer, Post, Sending, Settle, Later, Mark, Hold, Recover, Collect, SetIdentity, Prune,
-    BindSession, UnbindSession, OpenSession, BeginTurn, EndTurn, ClearSession, ReserveSeq, DropSession,
+    Bind, Claim, Start, Answer, Post, Sending, Settle, Later, Mark, Hold, Recover, Collect, SetIdentity,
+    Prune, BindSession, UnbindSession, OpenSession, BeginTurn, EndTurn, ClearSession, ReserveSeq, DropSession,
 )  # fmt: skip
 """Every durable step, for the crash points: before and after each."""

@@ -22,7 +22,7 @@ _INSERTS = {
     + " ON CONFLICT DO NOTHING"
     for rows in _ROWS
 }
-_INSERTED = "SELECT account, message_id FROM messages WHERE id > ? AND id <= ?"
+_INSERTED = "SELECT account, message_id, redelivery FROM messages WHERE id > ? AND id <= ?"
 _CHECKPOINT = """
     INSERT INTO accounts (account, checkpoint) VALUES (?, ?)
     ON CONFLICT (account) DO UPDATE SET checkpoint = excluded.checkpoint
@@ -109,10 +109,12 @@ def _insert(
     return [_verdict(db, account, message, new) for account, message, _ in claims]
 
 
-def _verdict(db: Cursor, account: AccountId, message: NewMessage, new: set[tuple[str, str]]) -> ClaimVerdict:
-    key = (account, message.message_id)
+def _verdict(
+    db: Cursor, account: AccountId, message: NewMessage, new: set[tuple[str, str, str]]
+) -> ClaimVerdict:
+    key = (account, message.message_id, message.redelivery)  # both keys: the first that has them is the one
     if key in new:
-        new.remove(key)  # the same message once more in this statement is a duplicate of the first
+        new.remove(key)
         return ClaimVerdict.NEW
     return _known(db, account, message)
 

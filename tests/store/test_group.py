@@ -67,6 +67,14 @@ def test_of_claims_that_share_a_statement_each_has_its_own_verdict(db: sqlite3.C
     assert again == [(DUPLICATE,)] * 8
 
 
+def test_a_message_shut_out_by_its_second_key_does_not_take_the_place_of_a_later_one(
+    db: sqlite3.Cursor,
+) -> None:
+    keys = [("a", "1"), ("b", "1"), ("a", ""), ("b", "")]
+    outcomes = commit_group(db, [claim(message(name, redelivery=key)) for name, key in keys])
+    assert outcomes == [(NEW,), (DUPLICATE,), (DUPLICATE,), (NEW,)]
+
+
 def test_a_step_that_fails_before_it_changes_anything_costs_the_others_nothing(
     db: sqlite3.Cursor, seen: list[str]
 ) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -40,6 +41,7 @@ E = TypeVar("E", bound=BaseException)
 CRASHES = 3  # of our own parts, within ...
 CRASH_SECONDS = 60.0  # ... these end the daemon: the service manager starts it again
 PAUSE_SECONDS = 1.0
+SETTLE_SECONDS = 2.0
 UPKEEP_SECONDS = 60.0
 HELD_DAYS = 7
 SPARE_DESCRIPTORS = 512  # for the store, connections to platforms, files
@@ -130,6 +132,7 @@ class Daemon:
             keep("accounts", lambda: self._run_accounts(planner, sessions.ready, started))
             keep("upkeep", lambda: upkeep(store, self._config.store.keep_days, self._home, self._clock))
             await started.wait()
+            await self._settle()
             address = f"http://{_shown(self._config.web.host)}:{await port}"
             log.info("daemon.ready", version=VERSION, pid=os.getpid(), address=address)
             ready(Ready(address, tuple(self._supervisor.snapshots())))
@@ -184,8 +187,15 @@ class Daemon:
                 log.warning("reload.needs_restart", table=table)
         plans = await asyncio.to_thread(planner.plans, config)
         await self._supervisor.reconcile(plans, revive=True)
+        await self._settle()
         if broken := [plan.first for plan in plans if plan.first.state is State.FAILED]:
             raise ConfigError("; ".join(f"{one.id}: {one.reason}" for one in broken))
+
+    async def _settle(self) -> None:
+        """Let accounts find their platforms, but wait for none that takes long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SETTLE_SECONDS):
+                await self._supervisor.settled()
 
     # --- how it ends ------------------------------------------------------------------------------
 

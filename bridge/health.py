@@ -6,6 +6,7 @@ nothing shows ``connected`` on the word of a run that is over.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -57,11 +58,11 @@ class Snapshot:
 
 
 class Health:
-    """The writing side of one account's snapshot."""
+    """The writing side of one account's snapshot. ``changed`` is called when the state may be another."""
 
-    def __init__(self, first: Snapshot, clock: Clock) -> None:
+    def __init__(self, first: Snapshot, clock: Clock, changed: Callable[[], None] = lambda: None) -> None:
         self._now = first
-        self._clock = clock
+        self._clock, self._changed = clock, changed
         self._contact_from: float | None = None
         self._longest_contact = 0.0
         self._logged = (first.state, first.reason)
@@ -133,6 +134,7 @@ class Health:
         since = self._now.since if state is self._now.state else self._clock.now()
         self._now = replace(self._now, state=state, since=since, reason=reason, next_try=None)
         self._log()
+        self._changed()
 
     def _log(self) -> None:
         """Say a change once: neither each retry nor the start of each is one."""

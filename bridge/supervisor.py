@@ -181,6 +181,7 @@ class Supervisor:
         self._accounts: dict[AccountId, _Account] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._changing = asyncio.Lock()
+        self._changed = asyncio.Event()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -200,6 +201,12 @@ class Supervisor:
 
     def snapshots(self) -> list[Snapshot]:
         return [health.snapshot for health in self.healths()]
+
+    async def settled(self) -> None:
+        """Return once no account is ``starting`` any more: each has contact, or is known to have none."""
+        while any(snapshot.state is State.STARTING for snapshot in self.snapshots()):
+            self._changed.clear()
+            await self._changed.wait()
 
     def component(self, account: str) -> object | None:
         """The account's component, also between its runs and when it is parked; None: there is none."""
@@ -228,7 +235,7 @@ class Supervisor:
     def _start(self, id_: AccountId, plan: Plan) -> None:
         if self._tasks is None:
             return  # all of it is being stopped
-        account = self._accounts[id_] = _Account(plan, Health(plan.first, self._clock))
+        account = self._accounts[id_] = _Account(plan, Health(plan.first, self._clock, self._changed.set))
         if plan.build is None:
             return
         try:

@@ -456,6 +456,27 @@ async def test_accounts_are_stopped_side_by_side() -> None:
         await until(task.done)
 
 
+async def test_it_is_settled_once_no_account_is_starting_any_more() -> None:
+    clock, gate = FakeClock(), asyncio.Event()
+
+    async def late(health: Health) -> None:
+        await gate.wait()
+        health.contact()
+        await asyncio.Event().wait()
+
+    all_of_them = Supervisor(clock, Highest())
+    await all_of_them.settled()
+    async with asyncio.TaskGroup() as tasks, all_of_them.running():
+        bad, slow = Runs(fails(ValueError()), name="pigeon:bad"), Runs(late, name="pigeon:slow")
+        await all_of_them.reconcile([plan(bad), plan(slow)])
+        waiting = tasks.create_task(all_of_them.settled())
+        await settle()
+        assert not waiting.done()
+        gate.set()
+        await until(waiting.done)
+        assert states(all_of_them) == {"bad": State.BACKOFF, "slow": State.CONNECTED}
+
+
 async def test_nothing_starts_once_all_of_it_is_being_stopped() -> None:
     all_of_them = Supervisor(FakeClock())
     await all_of_them.reconcile([plan(Runs())])

@@ -1,0 +1,340 @@
+"""The whole daemon: a message's way through it, reloading, and every way in which it ends."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge import daemon as daemon_module
+from bridge.channel.testing.clock import START, FakeClock, until
+from bridge.client import connected, expect
+from bridge.clock import unix_ms
+from bridge.config import WebTable, load
+from bridge.errors import ConfigError, SessionError, StoreError
+from bridge.ids import AccountId, ConversationKey
+from bridge.paths import Home
+from bridge.process import RunningError
+from bridge.protocol import commands, ours
+from bridge.store.contract import (
+    Bind,
+    NewPart,
+    OpenParts,
+    PartKind,
+    PartState,
+    Post,
+    Prune,
+    Query,
+    Reply,
+    Settle,
+    Step,
+    Store,
+)
+from bridge.store.sqlite import open_store
+from bridge.web.listener import listening
+from tests.daemons import DEMO, daemon, keep, short_home, until_ended, write_settings
+
+
+async def control(home: Home, command: ours.Command) -> ours.DaemonStatus:
+    async with connected(home.socket, "test", "1", "hello") as connection:
+        await connection.send(ours.DaemonControl(request_id="1", command=command))
+        return expect(await connection.next(), ours.DaemonStatusEvent).status
+
+
+def states(status: ours.DaemonStatus) -> dict[str, str]:
+    return {component.id: component.state.value for component in status.components}
+
+
+async def test_a_message_is_answered_and_sigterm_ends_with_0() -> None:
+    with short_home() as home:
+        async with daemon(home) as running:
+            assert running.state is not None
+            assert [account.id for account in running.state.accounts] == ["webhook:demo"]
+            assert "hello" in (await running.ask("hello 你好"))[0]
+            assert states(await control(home, commands.Status())) == {"webhook:demo": "connected"}
+        assert (running.code, running.error) == (0, None)
+        assert not home.socket.exists()
+
+
+async def test_what_was_stored_is_there_after_a_restart() -> None:
+    with short_home() as home:
+        async with daemon(home) as running:
+            client = running.client()
+            sent = await asyncio.to_thread(client.send, "you", "first", [])
+            assert await asyncio.to_thread(client._ask, 20.0)  # shown, and not settled
+            assert (await control(home, commands.Status())).components[0].queue_depth == 1
+        async with daemon(home) as running:
+            parts = await asyncio.to_thread(lambda: list(running.client().replies(sent, 20.0)))
+        assert "first" in parts[0]["text"]
+
+
+async def test_reload_starts_new_accounts_and_leaves_the_others_alone() -> None:
+    with short_home() as home:
+        async with daemon(home) as running:
+            before = (await control(home, commands.Status())).components[0]
+            keep(home, "second")
+            write_settings(home, DEMO + '[channels.webhook.second]\nowner = "you"\n[limits]\n')
+            await control(home, commands.Reload())
+            assert "hi" in (await running.ask("hi", "second"))[0]
+            after = (await control(home, commands.Status())).components[0]
+            assert (after.since_unix_seconds, after.restarts) == (before.since_unix_seconds, 0)
+
+
+async def test_a_reload_with_a_broken_account_tells_so_and_serves_the_others() -> None:
+    with short_home() as home:
+        async with daemon(home) as running:
+            write_settings(home, DEMO + '[channels.webhook.bad]\nownr = "you"\n')
+            with pytest.raises(SessionError) as caught:
+                await control(home, commands.Reload())
+            assert caught.value.code == "component_error"
+            assert "hi" in (await running.ask("hi"))[0]
+            status = await control(home, commands.Status())
+            assert states(status) == {"webhook:bad": "failed", "webhook:demo": "connected"}
+            assert "did you mean owner?" in (status.components[0].error or "")
+
+
+async def test_a_reload_of_a_broken_file_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with short_home() as home:
+        async with daemon(home) as running:
+            write_settings(home, "[[[")
+            with pytest.raises(SessionError):
+                await control(home, commands.Reload())
+            assert "hi" in (await running.ask("hi"))[0]
+            write_settings(home, DEMO + "[sessions]\nmax_transcript_items = 5\n")
+            await control(home, commands.Reload())
+            assert "hi" in (await running.ask("hi"))[0]
+    assert "reload.needs_restart" in capsys.readouterr().err
+
+
+async def test_health_is_served_and_other_paths_are_not() -> None:
+    with short_home() as home:
+        async with daemon(home) as running:
+            client = running.client()
+            assert json.loads(await asyncio.to_thread(client._request, "GET", "/healthz"))["ok"]
+            for path in ("/channels/webhook/none", "/channels/none/demo"):
+                with pytest.raises(Exception, match="404"):
+                    await asyncio.to_thread(client._request, "GET", path)
+
+
+async def test_a_second_daemon_is_refused_and_the_first_goes_on() -> None:
+    with short_home() as home:
+        async with daemon(home) as running:
+            config = load(home.config)
+            with pytest.raises(RunningError, match=f"pid {os.getpid()}"):
+                await daemon_module.run_daemon(home, config, clock=FakeClock())
+            assert "hi" in (await running.ask("hi"))[0]
+
+
+async def test_an_address_that_is_taken_ends_it_with_what_to_do() -> None:
+    with short_home() as home, short_home() as other:
+        async with daemon(home) as first:
+            port = first.address.rpartition(":")[2]
+            write_settings(other, "")
+            other.config.write_text(f"[web]\nport = {port}\n")
+            async with daemon(other) as second:
+                await until_ended(second)
+    assert isinstance(second.error, ConfigError)
+    assert "choose another" in str(second.error)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ('[daemon]\nagent = "nobody"\n', "nobody"),
+        ("[agents.echo]\nnonsense = 1\n", r"agents\.echo\.nonsense: no such setting"),
+    ],
+)
+async def test_an_agent_that_cannot_be_used_ends_it(settings: str, told: str) -> None:
+    with short_home(settings) as home:
+        async with daemon(home) as running:
+            await until_ended(running)
+    with pytest.raises(ConfigError, match=told):
+        raise running.error or AssertionError
+
+
+async def test_a_disk_that_cannot_be_trusted_ends_it_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    fatal: list[Any] = []
+
+    @asynccontextmanager
+    async def noting(path: Path, **options: Any) -> AsyncIterator[Store]:
+        fatal.append(options["fatal"])
+        async with open_store(path, **options) as store:
+            yield store
+
+    monkeypatch.setattr(daemon_module, "open_store", noting)
+    with short_home() as home:
+        async with daemon(home) as running:
+            fatal[0](StoreError("a sync failed"))
+            fatal[0](StoreError("and once more"))
+            await until_ended(running)
+    assert running.code == 1
+
+
+async def test_cancelling_stops_it_too() -> None:
+    with short_home() as home:
+        ready = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            run = daemon_module.run_daemon(
+                home, load(home.config), clock=FakeClock(), ready=lambda _: ready.set()
+            )
+            task = tasks.create_task(run)
+            await ready.wait()
+            task.cancel()
+        assert task.cancelled()
+        assert not home.socket.exists()
+
+
+class Crashing:
+    """A part of the daemon that crashes each time, until it is mended."""
+
+    def __init__(self) -> None:
+        self.crashes = 0
+        self.mended = False
+        self._real = listening
+
+    @asynccontextmanager
+    async def __call__(self, *args: Any) -> AsyncIterator[Any]:
+        if not self.mended:
+            self.crashes += 1
+            raise ZeroDivisionError
+        async with self._real(*args) as listener:
+            yield listener
+
+
+async def test_a_part_that_crashes_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, crashing = FakeClock(), Crashing()
+    monkeypatch.setattr(daemon_module, "listening", crashing)
+    with short_home() as home:
+        async with asyncio.TaskGroup() as tasks:
+
+            async def mend() -> None:
+                for _ in range(2):
+                    await until(lambda: 1.0 in clock.waits())
+                    await clock.advance(1)
+                crashing.mended = True
+
+            crashing.mended = False
+            tasks.create_task(mend())
+            async with daemon(home, clock) as running:
+                assert running.state is not None
+        assert (running.code, crashing.crashes) == (0, 2)
+
+
+async def test_three_crashes_within_a_minute_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, crashing = FakeClock(), Crashing()
+    monkeypatch.setattr(daemon_module, "listening", crashing)
+    with short_home() as home:
+        async with asyncio.TaskGroup() as tasks:
+
+            async def pass_time() -> None:
+                for _ in range(2):
+                    await until(lambda: 1.0 in clock.waits())
+                    await clock.advance(1)
+
+            tasks.create_task(pass_time())
+            async with daemon(home, clock) as running:
+                await until_ended(running)
+    assert isinstance(running.error, daemon_module.CrashedError)
+    assert crashing.crashes == 3
+
+
+async def test_three_crashes_over_a_longer_time_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, crashing = FakeClock(), Crashing()
+    monkeypatch.setattr(daemon_module, "listening", crashing)
+    with short_home() as home:
+        async with asyncio.TaskGroup() as tasks:
+
+            async def pass_time() -> None:
+                for _ in range(4):
+                    await until(lambda: 1.0 in clock.waits())
+                    await clock.advance(40)
+                crashing.mended = True
+                await until(lambda: 1.0 in clock.waits())
+                await clock.advance(1)
+
+            tasks.create_task(pass_time())
+            async with daemon(home, clock) as running:
+                assert running.state is not None
+    assert running.code == 0
+
+
+# --- upkeep ----------------------------------------------------------------------------------
+
+
+class Noting:
+    """A store that notes its steps, and fails when told to."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.taken: list[Step[Any]] = []
+        self.fails = False
+
+    async def do(self, step: Step[Any]) -> Any:
+        self.taken.append(step)
+        if self.fails:
+            raise StoreError("the disk is full")
+        return await self._store.do(step)
+
+    async def get(self, query: Query[Any]) -> Any:
+        return await self._store.get(query)
+
+    def backlog(self) -> int:
+        return 0
+
+
+async def test_what_is_old_is_forgotten_with_its_files(tmp_path: Path) -> None:
+    home, clock, account = Home(tmp_path), FakeClock(), AccountId("webhook:demo")
+    home.private_dir(home.outbox)
+    copy = home.outbox / "0123456789ab-a.txt"
+    copy.write_text("x")
+    async with open_store(home.db) as file:
+        store = Noting(file)
+        await store.do(Bind(account, "x"))
+        body = json.dumps({"path": str(copy), "name": "a", "mime": "text/plain", "size": 1})
+        part = NewPart(PartKind.FILE, body, "0" * 32)
+        await store.do(Post(account, Reply("r", ConversationKey("c"), "to", "", (part,)), unix_ms(START)))
+        (open_part,) = await store.get(OpenParts(account))
+        far = unix_ms(START + timedelta(days=900))
+        await store.do(Settle(open_part.part_id, PartState.SENT, unix_ms(START), keep_until_ms=far))
+        store.taken.clear()
+        async with asyncio.TaskGroup() as tasks:
+            task = tasks.create_task(daemon_module.upkeep(store, 30, home, clock))
+            await until(lambda: bool(clock.waits()))
+            assert copy.exists()
+            store.fails = True
+            await clock.advance(60)
+            await until(lambda: len(store.taken) == 2 and bool(clock.waits()))
+            store.fails = False
+            clock.jump(86_400 * 31)
+            await clock.advance(60)
+            await until(lambda: not copy.exists())
+            task.cancel()
+    first = store.taken[0]
+    assert isinstance(first, Prune)
+    assert first.before_ms == unix_ms(START - timedelta(days=30))
+    assert first.held_before_ms == unix_ms(START - timedelta(days=7))
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("", "127.0.0.1"),
+        ("0.0.0.0", "127.0.0.1"),
+        ("::", "[::1]"),
+        ("::1", "[::1]"),
+    ],
+)
+def test_an_address_is_shown_as_one_that_can_be_typed(host: str, shown: str) -> None:
+    assert daemon_module._shown(host) == shown
+
+
+def test_there_are_never_more_connections_than_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    for descriptors, most in ((1024, 512), (100, 64), (65_536, 4096)):
+        monkeypatch.setattr(daemon_module, "raise_descriptor_limit", lambda limit=descriptors: limit)
+        assert daemon_module._bounded(WebTable()).max_connections == most

@@ -1,0 +1,179 @@
+"""From settings to what the supervisor runs, and the one component of an account."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.channel import Http
+from bridge.channel.contract import Answer
+from bridge.channel.testing.clock import FakeClock
+from bridge.channel.transport import http_session
+from bridge.config import Config, LimitsTable, WebTable
+from bridge.errors import BridgeError, StoreError
+from bridge.health import Health, RemoteTools, State
+from bridge.ids import AccountId
+from bridge.paths import Home, write_private
+from bridge.plans import Planner, Served
+from bridge.protocol import ours
+from bridge.store.contract import OpenParts, Post, Query, Step, Store
+from bridge.store.sqlite import open_store
+from bridge.supervisor import Plan
+from bridge.web.listener import Route
+
+ACCOUNT = AccountId("webhook:main")
+SECRETS = {"secrets": ["whsec_" + "QUJD" * 11], "ask_token": "token-4711"}
+
+
+class FullDisk:
+    """A store that reads and takes nothing."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def do(self, step: Step[Any]) -> Any:
+        if isinstance(step, Post):
+            raise StoreError("the disk is full")
+        return await self._store.do(step)
+
+    async def get(self, query: Query[Any]) -> Any:
+        return await self._store.get(query)
+
+    def backlog(self) -> int:
+        return 0
+
+
+@dataclass
+class Setting:
+    home: Home
+    store: Store
+    planner: Planner
+
+    def plan(self, table: dict[str, Any], **tables: Any) -> Plan:
+        (plan,) = self.planner.plans(Config(channels={"webhook": {"main": table}}, **tables))
+        return plan
+
+    def account(self, table: dict[str, Any]) -> Served:
+        build = self.plan(table).build
+        assert build is not None
+        component = build()
+        assert isinstance(component, Served)
+        return component
+
+
+@asynccontextmanager
+async def setting(folder: Path, *, full: bool = False) -> AsyncIterator[Setting]:
+    home = Home(folder)
+    for place in (home.outbox, home.root / "workspace", home.credentials("webhook", "main").parent):
+        home.private_dir(place)
+    write_private(home.credentials("webhook", "main"), json.dumps(SECRETS).encode())
+    async with open_store(home.db) as file, http_session() as session:
+        store: Store = FullDisk(file) if full else file
+        yield Setting(home, store, Planner(home, FakeClock(), store, Http(session)))
+
+
+async def test_an_account_is_planned_as_its_settings_say(tmp_path: Path) -> None:
+    async with setting(tmp_path) as here:
+        first = here.plan({"owner": "u1", "remote_tools": "owner", "senders": ["u2"]}).first
+        assert (first.id, first.state, first.enabled) == (ACCOUNT, State.STARTING, True)
+        assert (first.user_id, first.remote_tools, first.senders) == (
+            "u1",
+            RemoteTools.OWNER,
+            ours.Senders.LIST,
+        )
+        assert here.plan({"senders": "anyone"}).first.senders is ours.Senders.ANYONE
+
+
+async def test_an_account_that_is_off_is_shown_and_not_built(tmp_path: Path) -> None:
+    async with setting(tmp_path) as here:
+        plan = here.plan({"enabled": False})
+        assert (plan.first.state, plan.first.enabled, plan.build) == (State.DISABLED, False, None)
+        off_and_broken = here.plan({"enabled": False, "nonsense": 1})
+        assert (off_and_broken.first.state, off_and_broken.first.reason) == (State.DISABLED, "")
+
+
+async def test_a_broken_account_is_failed_with_its_reason(tmp_path: Path) -> None:
+    async with setting(tmp_path) as here:
+        plan = here.plan({"ownr": "u1"})
+        assert (plan.first.state, plan.build) == (State.FAILED, None)
+        assert "channels.webhook.main.ownr: no such setting: did you mean owner?" in plan.first.reason
+
+
+async def test_plans_are_equal_exactly_while_nothing_that_concerns_the_account_changed(
+    tmp_path: Path,
+) -> None:
+    async with setting(tmp_path) as here:
+        plan = here.plan({"owner": "u1"})
+        assert plan.key == here.plan({"owner": "u1"}).key
+        assert plan.key != here.plan({"owner": "u2"}).key
+        assert plan.key != here.plan({"owner": "u1"}, limits=LimitsTable(turns=1)).key
+        assert plan.key != here.plan({"owner": "u1"}, web=WebTable(public_url="https://x.example")).key
+        assert here.plan({"x": 1}).key == here.plan({"x": 1}).key
+        assert here.plan({"x": 1}).key != here.plan({"y": 1}).key
+
+
+async def test_the_component_is_run_and_reached_by_the_listener(tmp_path: Path) -> None:
+    async with setting(tmp_path) as here:
+        account = here.account({})
+        route: Route = account
+        assert (account.name, route.body_limit_bytes) == (ACCOUNT, 1_048_576)
+        health = Health(here.plan({}).first, FakeClock())
+        health.starting()
+        async with asyncio.TaskGroup() as tasks:
+            run = tasks.create_task(account.run(health))
+            while health.snapshot.state is not State.CONNECTED:
+                await asyncio.sleep(0.001)
+            run.cancel()
+        answer = await route.handle(None)  # type: ignore[arg-type] # it does not run: nothing is looked at
+        assert isinstance(answer, Answer)
+        assert answer.status == 503
+
+
+async def test_a_message_is_stored_with_copies_of_its_files(tmp_path: Path) -> None:
+    async with setting(tmp_path / "home") as here:
+        picture = tmp_path / "图.txt"
+        picture.write_text("hello")
+        await here.account({}).send("u1", "hi", [picture])
+        text, file = await here.store.get(OpenParts(ACCOUNT))
+        assert (text.to, text.body) == ("u1", "hi")
+        stored = json.loads(file.body)
+        assert (stored["name"], stored["mime"], stored["size"]) == ("图.txt", "text/plain", 5)
+        assert Path(stored["path"]).parent == here.home.outbox
+        assert Path(stored["path"]).read_text() == "hello"
+
+
+async def test_a_file_that_cannot_be_sent_leaves_no_copies(tmp_path: Path) -> None:
+    async with setting(tmp_path / "home") as here:
+        good, empty = tmp_path / "good.txt", tmp_path / "empty.txt"
+        good.write_text("x")
+        empty.write_text("")
+        for wrong, why in {
+            tmp_path / "none": "No such file",
+            empty: "it is empty",
+            tmp_path: "not a regular file",
+            here.home.credentials("webhook", "main"): "is private",
+            here.home.db: "is private",
+        }.items():
+            with pytest.raises(BridgeError, match=why):
+                await here.account({}).send("u1", "hi", [good, wrong])
+        assert os.listdir(here.home.outbox) == []
+        assert await here.store.get(OpenParts(ACCOUNT)) == ()
+
+
+async def test_a_message_that_is_not_stored_leaves_no_copies(tmp_path: Path) -> None:
+    async with setting(tmp_path / "home", full=True) as here:
+        (tmp_path / "a.txt").write_text("x")
+        with pytest.raises(StoreError, match="the disk is full"):
+            await here.account({}).send("u1", "hi", [tmp_path / "a.txt"])
+        assert os.listdir(here.home.outbox) == []
+
+
+async def test_another_workspace_is_a_change(tmp_path: Path) -> None:
+    async with setting(tmp_path) as here:
+        assert here.plan({}).key != here.plan({"workspace": str(tmp_path)}).key

@@ -10,11 +10,11 @@ class ConfigError(BridgeError):
 
 
 class StoreError(BridgeError):
-    """A durable step was not taken and changed nothing: the disk is full or read-only, or the step was refused."""
+    """A durable step was refused, or the disk is full or read-only: nothing was changed."""
 
 
 class SessionError(BridgeError):
-    """The session server answered with an ``error`` or its connection ended; ``code`` is the wire's, or ``""``."""
+    """The session server refused with ``code``, or its connection ended (``""``)."""
 
     def __init__(self, text: str, code: str = "") -> None:
         super().__init__(text)
@@ -30,7 +30,7 @@ class CredentialsError(ChannelError):
 
 
 class UnreachableError(ChannelError):
-    """Nothing was accepted: repeat freely, after ``retry_after_seconds`` where the platform asked for a wait."""
+    """Nothing was accepted: repeat freely, ``retry_after_seconds`` later where that was asked for."""
 
     def __init__(self, text: str, retry_after_seconds: float = 0.0) -> None:
         super().__init__(text)

@@ -129,6 +129,6 @@ async def test_a_connection_knows_when_the_server_hung_up() -> None:
 async def test_a_reset_while_reading_is_a_session_error() -> None:
     reader = asyncio.StreamReader()
     reader.set_exception(ConnectionResetError())
-    connection = Connection(reader, writer=None)  # type: ignore[arg-type]
+    connection = Connection(reader, writer=None)  # type: ignore[arg-type]  # it is not written to
     with pytest.raises(SessionError, match="hung up"):
         await connection.next()

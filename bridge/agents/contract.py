@@ -73,8 +73,8 @@ class AgentUsage:
     output_tokens: int | None = None
 
 
-class AgentFailure(BridgeError):
-    """The turn failed; ``code`` is the wire's (``provider_error``, ``step_limit`` …), the text safe to show."""
+class AgentError(BridgeError):
+    """The turn failed: ``code`` as on the wire (``provider_error`` …), the text safe to show."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)
@@ -107,7 +107,7 @@ class Agent(Protocol):
         ...
 
     async def run(self, turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
-        """Answer ``turn``. Stopped by cancellation; raises AgentFailure to fail the turn."""
+        """Answer ``turn``. Stopped by cancellation; raises AgentError to fail the turn."""
         ...
 
 

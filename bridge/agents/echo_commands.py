@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path, PurePath
 
 from bridge.agents import echo_files, echo_text
-from bridge.agents.contract import AgentFailure
+from bridge.agents.contract import AgentError
 from bridge.agents.echo_talk import Talk
 from bridge.tools.contract import ToolResult
 
@@ -144,7 +144,7 @@ async def _slow(talk: Talk, given: list[str]) -> str:
 
 async def _fail(talk: Talk, given: list[str]) -> str:
     code = given[0] if given else "provider_error"
-    raise AgentFailure(code, "The echo agent was told to fail.")
+    raise AgentError(code, "The echo agent was told to fail.")
 
 
 async def _empty(talk: Talk, given: list[str]) -> str:

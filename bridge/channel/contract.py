@@ -1,8 +1,8 @@
 """What an adapter is to the core: the values that pass between them, and the abilities it may have.
 
-An adapter translates and nothing more. It satisfies ``Channel`` and as many of the other protocols here as its
-platform allows; the core looks with ``isinstance`` and needs no flags. All values are frozen and hold only what
-can be stored as JSON, so that a message goes on after a restart exactly where it was.
+An adapter translates and nothing more. It satisfies ``Channel`` and as many of the other protocols here as
+its platform allows; the core looks with ``isinstance`` and needs no flags. All values are frozen and hold
+only what can be stored as JSON, so that a message goes on after a restart exactly where it was.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class RemoteFile:
 class Inbound:
     """A message to the bot. Ids are the platform's stable ones, never display names.
 
-    ``to`` is where an unprompted message for this conversation goes and names the delivery lane; ``reply_to`` is
-    the handle for answering this very message. ``stamp`` is the platform's own send time, only where the
-    platform is known to redeliver under new ids: with chat, sender and content it makes a second unique key.
-    ``body_digest`` is set where one id with another body must be refused.
+    ``to`` is where an unprompted message for this conversation goes and names the delivery lane;
+    ``reply_to`` is the handle for answering this very message. ``stamp`` is the platform's own send time,
+    only where the platform is known to redeliver under new ids: with chat, sender and content it makes a
+    second unique key. ``body_digest`` is set where one id with another body must be refused.
     """
 
     message_id: str
@@ -70,7 +70,7 @@ class Inbound:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """An event with nothing to answer; ``reason`` is a fixed word such as ``own``, ``bot`` or ``not_mentioned``."""
+    """Nothing to answer; ``reason`` is a fixed word such as ``own``, ``bot`` or ``not_mentioned``."""
 
     reason: str
     message_id: str = ""
@@ -192,7 +192,7 @@ class OutboundFile:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """The platform took it under ``platform_id``. ``keep_file_seconds``: the copy is still fetched that long."""
+    """The platform took it as ``platform_id``; for ``keep_file_seconds`` more it fetches the copy."""
 
     platform_id: str = ""
     keep_file_seconds: float = 0.0
@@ -200,7 +200,7 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Final: the platform will never take this part. ``code`` is the platform's; ``reason`` is safe to show."""
+    """Final: the platform never takes this part. Its ``code``, and a ``reason`` that is safe to show."""
 
     reason: str
     code: str = ""
@@ -236,7 +236,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request for waiting parts: those up to ``after`` are settled, and the answer may wait ``wait_seconds``."""
+    """A request for waiting parts. Those up to ``after`` were received; the answer may take its time."""
 
     after: int
     wait_seconds: float
@@ -264,7 +264,7 @@ class Channel(Protocol):
 @runtime_checkable
 class Polls(Protocol):
     async def receive(self, checkpoint: str) -> Batch:
-        """Wait for the next batch after ``checkpoint`` ("" at first). Called again only once it is durable."""
+        """Wait for the next batch after ``checkpoint``, "" at first. Called again once it is durable."""
         ...
 
 

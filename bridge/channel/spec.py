@@ -82,9 +82,9 @@ class ChannelSpec:
 
     ``title`` is its name as its users know it. ``render`` turns the agent's markdown into what the platform
     shows, and defuses mentions; ``text_limit`` is measured on its result. No answer is retried under the same
-    client id for longer than ``idempotent_seconds``. ``retry_seconds`` bounds the waits between the tries of a
-    send (full jitter); the last one repeats. ``identity`` names what must not change while messages wait: it
-    goes into the account's fingerprint.
+    client id for longer than ``idempotent_seconds``. ``retry_seconds`` bounds the waits between the tries of
+    a send (full jitter); the last one repeats. ``identity`` names what must not change while messages wait:
+    it goes into the account's fingerprint.
     """
 
     name: str

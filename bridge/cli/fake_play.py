@@ -220,7 +220,7 @@ class Player:
                 f"(nobody answers at {self._fake.pusher.to}: is the daemon running? Trying again)"
             )
         elif not push.acknowledged:
-            self._screen.note(f"(refused with status {status}: {push.body[:200]})")
+            self._screen.note(f"(refused with status {status}: {_visible(push.body[:200])})")
 
     async def _await_answer(self, push: Push) -> None:
         """Until the message is answered and what belongs to the answer has come."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from bridge.agents.contract import AgentFailure
+from bridge.agents.contract import AgentError
 from bridge.clock import unix_ms
 from bridge.errors import StoreError
 from bridge.logs import get_logger
@@ -89,7 +89,7 @@ class ActiveTurn:
     async def _answer(self) -> BaseException | None:
         """Run the agent; return what ended it early. Nothing runs that is not recorded."""
         if not self._recorded:
-            return AgentFailure("internal_error", "the turn could not be recorded, so it was not run")
+            return AgentError("internal_error", "the turn could not be recorded, so it was not run")
         if self._cancelled:
             return asyncio.CancelledError()
         stop_seconds = self._context.services.deadlines.turn
@@ -101,7 +101,7 @@ class ActiveTurn:
         self._over = True
         self._scope.close()
         if error is None and is_too_large(self._scope.entries):
-            error = AgentFailure("history_limit", "the turn alone is more than a session's history holds")
+            error = AgentError("history_limit", "the turn alone is more than a session's history holds")
         completed = error is None and not self._cancelled
         if not completed:
             await self._remove_copies()
@@ -177,7 +177,7 @@ class ActiveTurn:
         if error is None and usage is not None:
             tokens = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
             return self._event(TurnCompleted, steps=usage.steps, usage=tokens)
-        if isinstance(error, AgentFailure):
+        if isinstance(error, AgentError):
             message = clean(str(error))[:FAILURE_CHARACTERS]
             return self._event(TurnFailed, code=error.code, message=message)
         log.error("turn.broken", session=self._context.session_id, error=error)

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from bridge.agents.contract import AgentFailure, HistoryEntry, Role
+from bridge.agents.contract import AgentError, HistoryEntry, Role
 from bridge.ids import new_uuid
 from bridge.protocol.events import (
     ApprovalRequested,
@@ -42,7 +42,7 @@ class Calls:
         self._calls = 0
 
     async def call(self, name: str, arguments: Any) -> ToolResult:
-        """See ``Gate``; raises AgentFailure (``tool_limit``) when a step asks for too much."""
+        """See ``Gate``; raises AgentError (``tool_limit``) when a step asks for too much."""
         async with self._one_by_one:
             self._check_limits(arguments)
             call_id = new_uuid()
@@ -56,9 +56,9 @@ class Calls:
             self._step, self._calls = self._scope.said, 0
         self._calls += 1
         if self._calls > STEP_CALLS:
-            raise AgentFailure("tool_limit", f"the agent asked for over {STEP_CALLS} calls at once")
+            raise AgentError("tool_limit", f"the agent asked for over {STEP_CALLS} calls at once")
         if len(json.dumps(arguments, ensure_ascii=False).encode(errors="replace")) > ARGUMENT_BYTES:
-            raise AgentFailure("tool_limit", f"a call's arguments are over {ARGUMENT_BYTES} bytes")
+            raise AgentError("tool_limit", f"a call's arguments are over {ARGUMENT_BYTES} bytes")
 
     async def _judge(self, call_id: str, name: str, arguments: Any) -> ToolResult:
         """What comes of the call, up to and without its report."""

@@ -18,9 +18,7 @@ from bridge.sessions.session import Session
 log = get_logger(__name__)
 
 Queued = messages.QueueUpdate | messages.QueueMove | messages.QueueRemove | messages.SessionPause
-OfSession = (
-    messages.TurnStart | messages.TurnCancel | messages.ApprovalResolve | messages.SessionClear | Queued
-)
+OfSession = messages.TurnStart | messages.ApprovalResolve | messages.SessionClear | Queued
 
 
 class FatalError(Exception):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from bridge.agents.contract import AgentFailure, HistoryEntry
+from bridge.agents.contract import AgentError, HistoryEntry
 from bridge.ids import TurnId
 from bridge.protocol.events import AssistantCompleted, ToolCompleted, TurnEvent
 from bridge.protocol.shared import Attachment
@@ -46,7 +46,7 @@ class TurnScope:
         """Send an event of the turn, waiting for as long as the client does not read.
 
         Raises:
-            AgentFailure: it is too large, or the turn is over.
+            AgentError: it is too large, or the turn is over.
         """
         sent: list[Event] = []
 
@@ -55,11 +55,11 @@ class TurnScope:
             return sent[0]
 
         if self._closed:
-            raise AgentFailure("internal_error", "the turn is over")
+            raise AgentError("internal_error", "the turn is over")
         try:
             await self.context.events.send(make)
         except FrameTooLargeError as error:
-            raise AgentFailure("response_limit", "the answer has a part that is too large") from error
+            raise AgentError("response_limit", "the answer has a part that is too large") from error
         return sent[0]
 
     def event(self, kind: type[Event], seq: int, **fields: Any) -> Event:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bridge.agents.contract import AgentFailure, AgentUsage, HistoryEntry, Role, Turn, TurnFile
+from bridge.agents.contract import AgentError, AgentUsage, HistoryEntry, Role, Turn, TurnFile
 from bridge.protocol.events import AssistantCompleted, AssistantDelta
 from bridge.sessions.attachments import describe
 from bridge.sessions.calls import Calls
@@ -21,7 +21,7 @@ class TurnRun:
         self._preview_bytes = 0
 
     async def run(self) -> None:
-        """Raises AgentFailure: the turn failed."""
+        """Raises AgentError: the turn failed."""
         files = await asyncio.to_thread(self._files)
         self.scope.entries.append(self._question(files))
         agent = self.scope.context.services.agent
@@ -69,4 +69,4 @@ class TurnRun:
 
 def _check_size(size: int) -> None:
     if size > STEP_TEXT_BYTES:
-        raise AgentFailure("response_limit", f"the answer is over {STEP_TEXT_BYTES} bytes")
+        raise AgentError("response_limit", f"the answer is over {STEP_TEXT_BYTES} bytes")

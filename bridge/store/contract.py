@@ -100,8 +100,8 @@ class BindingError(StoreError):
 class MessageState(StrEnum):
     """How far a message came.
 
-    ``seen`` needs nothing; ``claimed`` was never given to an agent; ``running`` was; ``answered`` has its reply
-    in the outbox; ``done`` is over.
+    ``seen`` needs nothing; ``claimed`` was never given to an agent; ``running`` was; ``answered`` has its
+    reply in the outbox; ``done`` is over.
     """
 
     SEEN = "seen"
@@ -169,7 +169,7 @@ class NewMessage:
 
 @dataclass(frozen=True, slots=True)
 class Bind(Step[str]):
-    """Bind the account to its credentials' fingerprint, or prove that it is. Returns the checkpoint, "" at first.
+    """Bind the account to its credentials' fingerprint, or prove that it is; returns the checkpoint.
 
     Raises BindingError when another fingerprint is stored and any state depends on it (a checkpoint, messages
     or parts that are not over); without such state the new fingerprint replaces the old.

@@ -57,7 +57,8 @@ class EndTurn(Step[None]):
 
     ``events`` are the encoded frames that an attaching client is told: the last ``assistant.completed``, the
     successful ``chat_attach`` results, the terminal event. ``history`` are JSON entries appended to the
-    session; empty for a failed or cancelled turn. ``dropped`` oldest entries are removed first. ``seq`` is exact.
+    session; empty for a failed or cancelled turn. ``dropped`` oldest entries are removed first. ``seq`` is
+    exact.
     """
 
     session_id: SessionId

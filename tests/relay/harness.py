@@ -119,8 +119,8 @@ class PushedChannel:
 class PollingChannel(PushedChannel):
     """Polled: ``batches`` are what the next polls bring; then it waits."""
 
-    read = None  # type: ignore[assignment]
-    answer = None  # type: ignore[assignment]
+    read: Any = None
+    answer: Any = None
 
     def __init__(self) -> None:
         super().__init__()

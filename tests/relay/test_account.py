@@ -382,7 +382,7 @@ async def test_an_identity_is_remembered_over_a_restart() -> None:
             seen.append(identity)
             return Answer(200)
 
-        channel.read = read  # type: ignore[method-assign] # one channel of its own kind
+        channel.read = read  # type: ignore[method-assign]  # one channel of its own kind
         async with desk(channel, home=home, clock=clock) as after:
             await after.push(message("m1"))
             assert seen == [Identity("bot", "Bot")]

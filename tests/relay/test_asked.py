@@ -3,8 +3,9 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from typing import Any
 
-from bridge.channel import Answer, Ask, FileWanted, Request, WaitingPart
+from bridge.channel import Answer, Ask, FileWanted, OutboundPart, Request, WaitingPart
 from bridge.channel.contract import FileAnswer
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.relay.outbox import ReplyFile
@@ -17,8 +18,8 @@ from tests.relay.test_conversation import key_of
 class AskedChannel(PushedChannel):
     """Does not send: its replies are asked for. ``served`` is the name of the file that is asked for."""
 
-    send = None  # type: ignore[assignment]
-    send_file = None  # type: ignore[assignment]
+    send: Any = None
+    send_file: Any = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +31,10 @@ class AskedChannel(PushedChannel):
         return Ask(int(request.query["after"]), float(request.query.get("wait", "0")))
 
     async def told(self, ask: Ask, waiting: Sequence[WaitingPart]) -> Answer:
-        shown = [[one.cursor, getattr(one.part, "text", None) or one.part.name] for one in waiting]  # type: ignore[union-attr]
+        shown = [
+            [one.cursor, one.part.text if isinstance(one.part, OutboundPart) else one.part.name]
+            for one in waiting
+        ]
         return Answer(200, json.dumps(shown).encode())
 
     def file(self, request: Request) -> FileWanted | Answer:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,7 @@ from bridge.store.contract import (
     CountsOf,
     HeldTexts,
     OpenParts,
+    OutboxPart,
     Post,
     Sending,
     Store,
@@ -131,12 +133,12 @@ class Desk:
         await settle()
 
     def __post_init__(self) -> None:
-        self.seen: list = []  # type: ignore[type-arg]
+        self.seen: list[OutboxPart] = []
 
 
 @asynccontextmanager
 async def desk(
-    tmp_path: Path, *, channel: object = None, spec: ChannelSpec = SPEC, clock: FakeClock | None = None,
+    tmp_path: Path, *, channel: Any = None, spec: ChannelSpec = SPEC, clock: FakeClock | None = None,
     unknown: UnknownOutcome = UnknownOutcome.RESEND, at_once: int = 64,
 ) -> AsyncIterator[Desk]:  # fmt: skip
     clock = clock or FakeClock()
@@ -147,8 +149,8 @@ async def desk(
         delivery = Delivery(terms, store, clock, Random(7), get_logger("test"), released.extend)
         contact = FakeContact()
         async with asyncio.TaskGroup() as tasks:
-            running = tasks.create_task(delivery.run(own, contact))  # type: ignore[arg-type]
-            yield Desk(store, clock, own, contact, delivery, released)  # type: ignore[arg-type]
+            running = tasks.create_task(delivery.run(own, contact))
+            yield Desk(store, clock, own, contact, delivery, released)
             running.cancel()
 
 

@@ -1,4 +1,5 @@
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -25,8 +26,8 @@ class FakeRoom:
         return self.notice
 
 
-def owner(**changes: object) -> Policy:
-    return replace(Policy("u1", "owner", tools=True), **changes)  # type: ignore[arg-type]
+def owner(**changes: Any) -> Policy:
+    return replace(Policy("u1", "owner", tools=True), **changes)
 
 
 def test_the_owner_s_message_is_work() -> None:

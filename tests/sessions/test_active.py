@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bridge.agents.contract import AgentFailure, AgentUsage, Gate, Role, Sink, Turn
+from bridge.agents.contract import AgentError, AgentUsage, Gate, Role, Sink, Turn
 from bridge.config import SessionsTable
 from bridge.ids import SessionId
 from bridge.sessions import active, history
@@ -22,7 +22,7 @@ async def stored(server: Server, client: Client) -> StoredSession:
 
 async def fail(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
     await sink.completed("half")
-    raise AgentFailure("step_limit", "too\nmany " + "x" * 400)
+    raise AgentError("step_limit", "too\nmany " + "x" * 400)
 
 
 async def crash(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
@@ -196,7 +196,7 @@ async def attach(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
 
 async def attach_and_fail(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
     await attach(turn, sink, gate)
-    raise AgentFailure("provider_error", "no")
+    raise AgentError("provider_error", "no")
 
 
 async def attach_and_wait(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
@@ -246,7 +246,7 @@ async def test_copies_of_a_cancelled_turn_are_deleted() -> None:
 async def test_a_copy_that_cannot_be_deleted_does_not_keep_the_turn_from_ending() -> None:
     async def attach_folder(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
         await gate.call("chat_attach", {"path": "folder"})
-        raise AgentFailure("provider_error", "no")
+        raise AgentError("provider_error", "no")
 
     async with serving(ScriptedAgent(go=attach_folder), tools=attaching_tools) as server:
         client = await server.session(channel="Chat")

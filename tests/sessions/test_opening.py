@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bridge.agents.contract import AgentFailure, AgentUsage, Gate, Role, Sink, Turn
+from bridge.agents.contract import AgentError, AgentUsage, Gate, Role, Sink, Turn
 from bridge.config import SessionsTable
 from bridge.ids import SessionId, TurnId
 from bridge.sessions.contract import Deadlines
@@ -266,7 +266,7 @@ async def test_an_attach_that_cannot_record_is_refused_and_may_be_repeated() -> 
 async def test_a_failed_turn_is_told_without_its_history() -> None:
     async def broken(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
         await sink.completed("half")
-        raise AgentFailure("provider_error", "no")
+        raise AgentError("provider_error", "no")
 
     agent = ScriptedAgent(go=broken)
     async with serving(agent) as server:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.agents.contract import AgentFailure
+from bridge.agents.contract import AgentError
 from bridge.channel.testing.clock import FakeClock
 from bridge.config import SessionsTable
 from bridge.ids import SessionId, TurnId
@@ -29,11 +29,11 @@ async def test_a_turn_sends_under_its_own_ids_until_it_is_closed(tmp_path: Path)
         scope = TurnScope(context, Work(TurnId("t"), "r", "prompt", ()))
         sent = await scope.send(AssistantCompleted, content="x")
         assert (sent.request_id, sent.session_id, sent.turn_id, sent.seq) == ("r", "s", "t", 5)
-        with pytest.raises(AgentFailure) as error:
+        with pytest.raises(AgentError) as error:
             await scope.send(AssistantCompleted, content="x" * 9_000_000)
         assert error.value.code == "response_limit"
         scope.close()
-        with pytest.raises(AgentFailure):
+        with pytest.raises(AgentError):
             await scope.send(AssistantCompleted, content="late")
         assert events.last == 5
 

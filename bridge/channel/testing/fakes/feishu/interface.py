@@ -250,7 +250,7 @@ async def _form(request: web.Request, file_field: str) -> tuple[dict[str, str], 
         if part.name == file_field and part.filename:
             name, mime, data = part.filename, part.headers.get("Content-Type", ""), raw
         else:
-            fields[part.name or ""] = raw.decode()
+            fields[part.name or ""] = raw.decode(errors="replace")
     if data is None:
         raise RefusedError(234001, "Invalid request param.")
     return fields, name, mime, data

@@ -118,8 +118,10 @@ class Writer:
             return
         try:
             run()
-        except (sqlite3.Error, OSError) as error:
-            if isinstance(error, sqlite3.Error) and isinstance(explained := explain(error), SyncError):
+        except OSError:  # the log's size could not be read
+            return
+        except sqlite3.Error as error:
+            if isinstance(explained := explain(error), SyncError):
                 self._break(explained)
 
     def _break(self, error: StoreError) -> None:

@@ -1,5 +1,6 @@
 import asyncio
 import sqlite3
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -179,6 +180,22 @@ async def test_a_bug_ends_it_all_and_nobody_waits_for_ever(tmp_path: Path) -> No
         with pytest.raises(StoreError, match="started again"):
             await one.writer.put(claim())
         assert len(one.fatal) == 1
+
+
+class Late(deque[Any]):
+    """Looks empty at the first look, as where a step comes just after it."""
+
+    looks = 0
+
+    def __bool__(self) -> bool:
+        self.looks += 1
+        return self.looks > 1 and len(self) > 0
+
+
+async def test_a_step_that_comes_as_the_writer_falls_asleep_is_not_left(tmp_path: Path) -> None:
+    async with opened(tmp_path) as one:
+        one.writer._waiting = Late()
+        assert await one.writer.put(claim()) == (NEW,)
 
 
 async def test_idle_moments_are_used(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bridge.ids import ConversationKey, PartId
-from bridge.store.contract import (
+from bridge.store.contract import NewPart, (
     CountsOf,
     HeldTexts,
     Hold,
@@ -36,11 +36,11 @@ class HeldContract:
         ids = await post(store, reply(text(body), chat=chat))
         await store.do(Hold(ids[0], PartState.REFUSED, body, now_ms))
 
-    async def _carry(self, store: Store, *parts: object, own_text: str = "own") -> tuple[PartId, ...]:
+    async def _carry(self, store: Store, *parts: NewPart, own_text: str = "own") -> tuple[PartId, ...]:
         waiting = await store.get(HeldTexts(ACCOUNT, CHAT))
         carried = tuple(one.held_id for one in waiting)
         new = parts or (text("all"),)
-        return await post(store, reply(*new, carried=carried, own_text=own_text))  # type: ignore[arg-type]
+        return await post(store, reply(*new, carried=carried, own_text=own_text))
 
     async def test_what_was_refused_waits_oldest_first(self, opened: Open) -> None:
         async with opened() as store:
@@ -105,6 +105,15 @@ class HeldContract:
             await self._refused(store, "a")
             (part_id,) = await self._carry(store)
             await store.do(Settle(part_id, state, 4000))
+            assert await held(store) == ["a"]
+
+    async def test_a_transient_carrier_gives_back_and_is_not_held_itself(self, opened: Open) -> None:
+        async with opened() as store:
+            await self._refused(store, "a")
+            (waiting,) = await store.get(HeldTexts(ACCOUNT, CHAT))
+            carrier = reply(transient=True, carried=(waiting.held_id,), own_text="busy")
+            (part_id,) = await post(store, carrier)
+            await store.do(Hold(part_id, PartState.REFUSED, "busy", 4000))
             assert await held(store) == ["a"]
 
     async def test_what_cannot_be_carried_is_left_alone(self, opened: Open) -> None:

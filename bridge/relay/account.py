@@ -7,11 +7,11 @@ While it does not run, pushes are told to come back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 from bridge.channel import (
     Answer,
@@ -337,7 +337,14 @@ class Account:
             conversation = run.conversations[key] = Conversation(key, run.work, run.room.give_back)
             self._make_room(run)
         if conversation.add(message):
-            run.tasks.create_task(conversation.work(), name=f"{self.name}/answer")
+            self._spawn(run, conversation.work(), "answer")
+
+    def _spawn(self, run: Run, work: Coroutine[Any, Any, None], name: str) -> None:
+        """A task of ``run``; nothing where that is ending: the next run takes it up from the store."""
+        try:
+            run.tasks.create_task(work, name=f"{self.name}/{name}")
+        except RuntimeError:  # the group takes no more; it has no other way to tell
+            work.close()
 
     def _make_room(self, run: Run) -> None:
         """Over the limit, the conversation that has been idle longest is closed."""
@@ -346,7 +353,7 @@ class Account:
             (c.used_at, key) for key, c in run.conversations.items() if not c.active and c.has_session
         )
         for _, key in idle[: max(0, over)]:
-            run.tasks.create_task(self._close(run.conversations.pop(key)), name=f"{self.name}/close")
+            self._spawn(run, self._close(run.conversations.pop(key)), "close")
 
     async def _close(self, conversation: Conversation) -> None:
         await conversation.close(forget=not conversation.of_owner)
@@ -417,11 +424,10 @@ class Account:
         if isinstance(run.channel, Sends):
             run.delivery.add(parts)
         else:
-            run.tasks.create_task(asked.wake(run.new_parts), name=f"{self.name}/wake")
+            self._spawn(run, asked.wake(run.new_parts), "wake")
 
     def _release(self, copies: Iterable[str]) -> None:
         """Remove outbox copies that no part needs any more."""
         run = self._run
         if run is not None and (gone := list(copies)):
-            tasks, folder = run.tasks, self._setup.home.outbox
-            tasks.create_task(asked.remove_copies(gone, folder), name=f"{self.name}/remove")
+            self._spawn(run, asked.remove_copies(gone, self._setup.home.outbox), "remove")

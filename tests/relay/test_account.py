@@ -2,25 +2,29 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 from bridge.channel import (
     Answer,
+    Ask,
     Batch,
     ChannelError,
     ConfigError,
     CredentialsError,
     FileKind,
+    FileWanted,
     Identity,
     Ignored,
     RemoteFile,
     Request,
     Unreadable,
+    WaitingPart,
 )
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.errors import StoreError
@@ -116,6 +120,24 @@ async def test_a_request_that_hung_up_during_its_claim_is_answered_all_the_same(
             faulty.waiting.set_result(None)
         assert pushing.cancelled()
         assert await here.answered(1) == ["echo: hello"]
+
+
+async def test_a_claim_stored_while_the_account_stops_is_acknowledged_and_run_by_the_next_run() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        async with desk(home=home, clock=clock, run=False) as before, asyncio.TaskGroup() as tasks:
+            faulty = swap_store(before)
+            running = tasks.create_task(before.account.run(before.health))
+            await settle()
+            faulty.waiting = asyncio.get_running_loop().create_future()
+            pushing = tasks.create_task(before.push(message("m1")))
+            await settle()
+            running.cancel()
+            await settle()
+            faulty.waiting.set_result(None)
+            assert (await pushing).body == b"accepted"
+        async with desk(home=home, clock=clock) as after:
+            assert await after.answered(1) == ["echo: hello"]
 
 
 async def test_a_claim_that_was_not_stored_holds_no_room() -> None:
@@ -483,3 +505,46 @@ def test_the_public_address_of_an_account() -> None:
     assert json.dumps([setup.channel_name, setup.account_name]) == '["test", "a"]'
     assert request().method == "POST"
     assert OWNER
+
+
+class AskedChannel(PushedChannel):
+    """Its replies are asked for, and it gives files out."""
+
+    send: Any = None
+    send_file: Any = None
+
+    def ask(self, request: Request) -> Ask | Answer:
+        return Ask(0, 0)
+
+    async def told(self, ask: Ask, waiting: Sequence[WaitingPart]) -> Answer:
+        return Answer(200, str(len(waiting)).encode())
+
+    def file(self, request: Request) -> FileWanted | Answer:
+        return Answer(410)
+
+
+async def test_an_account_that_is_asked_keeps_its_replies_until_then() -> None:
+    async with desk(AskedChannel()) as here:
+        await here.say("hi")
+        await until(lambda: len(here.server.frames("turn.start")) == 1)
+        await settle()
+        assert (await here.push(path="/replies")).body == b"1"
+        assert (await here.push(path="/files/x")).status == 410
+
+
+async def test_a_reply_s_copies_are_removed_once_they_are_delivered() -> None:
+    async with desk() as here:
+        (copy := here.home.outbox / "0-a.txt").write_text("abc")
+        await here.account.post("to", "", [ReplyFile(str(copy), "a.txt", "text/plain", 3)])
+        await until(lambda: not copy.exists())
+
+
+async def test_a_polled_account_is_never_healthy_by_its_sends_alone() -> None:
+    channel = PollingChannel()
+    channel.outcomes = [ChannelError("down")]
+    async with desk(channel) as here:
+        await here.account.post("to", "hello", ())
+        await settle()
+        await here.clock.advance(5)
+        assert channel.texts() == ["hello", "hello"]
+        assert here.health.told == ["sending fails; it is tried again"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from bridge.ids import ConversationKey, PartId
-from bridge.store.contract import NewPart, (
+from bridge.store.contract import (
     CountsOf,
     HeldTexts,
     Hold,
+    NewPart,
     PartState,
     Prune,
     Settle,

@@ -5,8 +5,11 @@ import json
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from bridge.channel import ChannelError, Context, FileKind, Inbound, Refused, RemoteFile
-from bridge.channel.testing.clock import FakeClock, until
+from bridge.channel.testing.clock import FakeClock, settle, until
+from bridge.errors import SessionError
 from bridge.ids import ConversationKey
 from bridge.protocol.limits import PROMPT_BYTES
 from bridge.relay.payload import conversation_of
@@ -399,3 +402,31 @@ async def test_what_an_operator_sees_of_a_conversation_has_no_controls() -> None
         chat = here.server.frames("session.start")[0]["chat"]
         assert chat["conversation"] == f"direct/chat-{OWNER}/{OWNER}/t"
         assert isinstance(message("m"), Inbound)
+
+
+async def test_a_session_is_closed_once_and_a_stranger_s_clearing_may_fail() -> None:
+    async with desk(limits={"idle_seconds": 60}) as here:
+        await here.say("hi", STRANGER)
+        await here.answered(1)
+        here.server.peers[0].writer.close()
+        await settle()
+        await here.clock.advance(100)
+        assert here.server.frames("session.clear") == []
+        await here.say("again", STRANGER)
+        assert await here.answered(2) == ["echo: hi", "echo: again"]
+
+
+async def test_a_session_server_that_is_down_at_the_start_is_waited_for() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        await stop_in_turn(home, clock, "one")
+        async with desk(home=home, clock=clock, run=False) as after:
+            after.server.socket.rename(home.state / "away.sock")
+            with pytest.raises(ExceptionGroup) as ended:
+                await after.account.run(after.health)
+            assert ended.group_contains(SessionError)
+            (home.state / "away.sock").rename(after.server.socket)
+            async with asyncio.TaskGroup() as tasks:
+                running = tasks.create_task(after.account.run(after.health))
+                assert await after.answered(1) == [INTERRUPTED]
+                running.cancel()

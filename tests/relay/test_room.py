@@ -126,6 +126,16 @@ async def test_cancelling_a_holder_or_a_waiter_loses_no_slot(who: str) -> None:
         await queue.leave("s5")
 
 
+def test_a_conversation_with_several_claims_keeps_its_place_until_the_last_is_over() -> None:
+    full, _ = room(sessions=1, owner_sessions=0)
+    full.take(A)
+    full.take(A)
+    full.give_back(A)
+    assert not full.admits(B, owner=False)
+    full.give_back(A)
+    assert full.admits(B, owner=False)
+
+
 async def test_an_error_inside_gives_the_slot_back() -> None:
     slots = Slots(1, 1)
     for _ in range(3):

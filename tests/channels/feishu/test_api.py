@@ -1,4 +1,5 @@
 import asyncio
+import json
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -8,8 +9,9 @@ from pydantic import SecretStr
 from bridge.channel import ChannelError, CredentialsError, Http, OutcomeUnknownError, UnreachableError
 from bridge.channel.http import UploadFile, http_session
 from bridge.channel.testing.clock import FakeClock
-from bridge.channel.testing.fakes.feishu import FakeFeishu, Fault, Refusal, throttled
-from channels.feishu.api import NO_CODE, Api, life_seconds, segment
+from bridge.channel.testing.fakes.feishu import FakeFeishu, FakeFile, Fault, Note, Refusal, throttled
+from bridge.channel.testing.fakes.feishu.events import write
+from channels.feishu.api import NO_CODE, Api, Tokens, life_seconds, segment
 
 INFO = "/open-apis/bot/v3/info"
 PNG = UploadFile("image", "a.png", b"\x89PNG\r\n\x1a\n" + bytes(16))
@@ -90,21 +92,6 @@ async def test_a_token_that_ended_early_is_replaced_at_the_next_try(stack: Any) 
         assert (await calls.get(INFO)).code == 0
 
 
-async def test_an_old_tokens_refusal_does_not_drop_the_new_one(stack: Any) -> None:
-    async with FakeFeishu() as fake, stack:
-        calls = await api(fake, stack)
-        await calls.get(INFO)
-        fake.next(Refusal(99991663), Refusal(99991663), at="info")
-        results = []
-        for _ in range(2):
-            with pytest.raises(UnreachableError) as caught:
-                await calls.get(INFO)
-            results.append(caught.value)
-        assert fake.interface.token_calls == 2
-        await calls.get(INFO)
-        assert fake.interface.token_calls == 3
-
-
 async def test_a_wrong_secret_or_app_parks_the_account_without_telling_it(stack: Any) -> None:
     async with FakeFeishu() as fake, stack:
         calls = await api(fake, stack, "a-wrong-secret")
@@ -173,3 +160,62 @@ async def test_data_that_is_no_object_is_empty(stack: Any) -> None:
 
 def test_an_id_is_one_part_of_a_path() -> None:
     assert segment("../a?b#c d") == "..%2Fa%3Fb%23c%20d"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "error"),
+    [
+        (throttled(3), UnreachableError),
+        (Refusal(232096), UnreachableError),
+        (Refusal(230049), OutcomeUnknownError),
+        (Refusal(99991662), CredentialsError),
+        (Refusal(7, 503), UnreachableError),
+    ],
+)
+async def test_codes_are_told_apart_by_what_is_to_be_done(
+    stack: Any, refusal: Refusal, error: type[ChannelError]
+) -> None:
+    async with FakeFeishu() as fake, stack:
+        calls = await api(fake, stack)
+        fake.next(refusal, at="info")
+        with pytest.raises(error) as caught:
+            await calls.get(INFO)
+        assert type(caught.value) is error
+        assert (await calls.get(INFO)).checked().code == 0
+
+
+async def test_a_bare_429_waits_as_long_as_its_header_says(stack: Any) -> None:
+    async with FakeFeishu() as fake, stack:
+        calls = await api(fake, stack)
+        headers = {"x-ogw-ratelimit-reset": "9", "Retry-After": "4"}
+        fake.next(Refusal(7, 429, headers=headers), at="info")
+        with pytest.raises(UnreachableError) as caught:
+            await calls.get(INFO)
+        assert caught.value.retry_after_seconds == 9
+
+
+async def test_a_download_is_a_stream_or_says_why_not(stack: Any) -> None:
+    async with FakeFeishu() as fake, stack:
+        calls = await api(fake, stack)
+        message = write(fake.world, Note(files=(FakeFile("a.txt", "text/plain", b"data"),)))
+        key = json.loads(message.content)["file_key"]
+        path = f"/open-apis/im/v1/messages/{message.message_id}/resources/{key}"
+        async with calls.download(path, {"type": "file"}) as stream:
+            assert await stream.read(100) == b"data"
+        fake.next(Refusal(234037, 200), Refusal(0, 200), at="download")
+        for reason in ("over 100 MB", "no file came"):
+            with pytest.raises(ChannelError, match=reason):
+                async with calls.download(path, {"type": "file"}):
+                    raise AssertionError("it must not open")
+
+
+async def test_a_late_refusal_of_an_old_token_leaves_the_new_one(stack: Any) -> None:
+    async with FakeFeishu() as fake, stack:
+        session = await stack.enter_async_context(http_session())
+        tokens = Tokens(
+            Http(session).at(fake.base), fake.app_id, SecretStr(fake.app_secret), FakeClock().monotonic
+        )
+        token = await tokens.get()
+        tokens.drop("t-an-older-one")
+        assert await tokens.get() == token
+        assert fake.interface.token_calls == 1

@@ -1,0 +1,209 @@
+import json
+from typing import Any
+
+import aiohttp
+
+from bridge.channel.testing.clock import FakeClock
+from bridge.channel.testing.fakes.feishu import BOT, OWNER, FakeFeishu, FakeFile, Note
+from bridge.channel.testing.fakes.feishu.events import write
+
+API = "/open-apis"
+TEXT = {"msg_type": "text", "content": '{"text": "x"}'}
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
+
+
+class Client:
+    """Raw requests, as somebody else's bot would make them."""
+
+    def __init__(self, fake: FakeFeishu, session: aiohttp.ClientSession) -> None:
+        self.fake = fake
+        self.session = session
+        self.headers: dict[str, str] = {}
+
+    async def login(self) -> dict[str, Any]:
+        body = {"app_id": self.fake.app_id, "app_secret": self.fake.app_secret}
+        answer = await self.ask("POST", "/auth/v3/tenant_access_token/internal", json=body)
+        self.headers = {"Authorization": f"Bearer {answer['tenant_access_token']}"}
+        return answer
+
+    async def ask(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        headers = options.pop("headers", self.headers)
+        url = self.fake.base + API + path
+        async with self.session.request(method, url, headers=headers, **options) as answer:
+            found: dict[str, Any] = await answer.json()
+            return found | {"status": answer.status}
+
+    async def code(self, method: str, path: str, **options: Any) -> int:
+        return int((await self.ask(method, path, **options))["code"])
+
+
+async def test_the_same_token_is_given_until_it_has_under_half_an_hour() -> None:
+    clock = FakeClock()
+    async with FakeFeishu(clock=clock) as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        first = await client.login()
+        await clock.advance(5400)
+        second = await client.login()
+        assert second["tenant_access_token"] == first["tenant_access_token"]
+        assert (first["expire"], second["expire"]) == (7200, 1800)
+        await clock.advance(1)
+        third = await client.login()
+        assert third["tenant_access_token"] != first["tenant_access_token"]
+        old = {"Authorization": f"Bearer {first['tenant_access_token']}"}
+        assert await client.code("GET", "/bot/v3/info", headers=old) == 0
+        await clock.advance(1800)
+        assert await client.code("GET", "/bot/v3/info", headers=old) == 99991663
+
+
+async def test_who_is_not_the_app_gets_no_token() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client, path = Client(fake, session), "/auth/v3/tenant_access_token/internal"
+        assert await client.code("POST", path, json={"app_id": "x"}) == 10003
+        assert await client.code("POST", path, json={"app_id": fake.app_id, "app_secret": "x"}) == 10014
+        assert (
+            await client.code("POST", path, data=b"{", headers={"Content-Type": "application/json"}) == 9499
+        )
+        assert await client.code("POST", path, data=b"{}") == 9499
+
+
+async def test_every_call_needs_a_good_token() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        for header, code in (
+            (None, 99991661),
+            ("x", 99991671),
+            ("Bearer x", 99991671),
+            ("Bearer t-x", 99991663),
+        ):
+            headers = {"Authorization": header} if header else {}
+            assert await client.code("GET", "/bot/v3/info", headers=headers) == code
+        await client.login()
+        assert (await client.ask("GET", "/bot/v3/info"))["bot"]["open_id"] == BOT
+
+
+async def test_a_message_goes_only_where_it_can() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        await client.login()
+        fake.world.group("oc_left").bot_inside = False
+        for kind, receiver, code in (
+            ("open_id", OWNER, 0),
+            ("open_id", "ou_unknown", 230013),
+            ("email", "a@b", 230013),
+            ("chat_id", "oc_unknown", 230002),
+            ("chat_id", "oc_left", 230002),
+            ("phone", "1", 99992402),
+        ):
+            body = TEXT | {"receive_id": receiver}
+            assert await client.code("POST", f"/im/v1/messages?receive_id_type={kind}", json=body) == code
+        assert await client.code("POST", "/im/v1/messages?receive_id_type=open_id", json=TEXT) == 99992402
+
+
+async def test_a_reply_needs_its_message_and_a_uuid_sends_once() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        await client.login()
+        message = write(fake.world, Note("hi", group=True))
+        path = f"/im/v1/messages/{message.message_id}/reply"
+        assert await client.code("POST", "/im/v1/messages/om_x/reply", json=TEXT) == 230001
+        first = await client.ask("POST", path, json=TEXT | {"uuid": "u"})
+        message.recalled = True
+        assert await client.ask("POST", path, json=TEXT | {"uuid": "u"}) == first
+        assert (await client.ask("POST", path, json=TEXT))["status"] == 200
+        assert await client.code("POST", path, json=TEXT) == 230011
+        message.recalled = False
+        message.chat.takes_threads = False
+        assert await client.code("POST", path, json=TEXT | {"reply_in_thread": True}) == 230071
+        assert [each.uuid for each in fake.sent] == ["u"]
+
+
+async def test_videos_may_need_a_cover() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        await client.login()
+        video, cover = fake.world.upload("mp4", "a", "", b"x"), fake.world.upload("image", "a", "", b"x")
+        fake.interface.media_needs_cover = True
+        for content, code in (
+            ({"file_key": video.key}, 230001),
+            ({"file_key": video.key, "image_key": cover.key}, 0),
+        ):
+            body = {"receive_id": OWNER, "msg_type": "media", "content": json.dumps(content)}
+            assert await client.code("POST", "/im/v1/messages?receive_id_type=open_id", json=body) == code
+        assert fake.sent[0].file == video
+
+
+async def test_messages_are_shown_in_the_interfaces_own_shape() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        await client.login()
+        bundle = write(fake.world, Note(kind="merge_forward", content="placeholder"))
+        child = write(fake.world, Note("inside", group=True))
+        child.upper = bundle.message_id
+        (head, inner) = (await client.ask("GET", f"/im/v1/messages/{bundle.message_id}"))["data"]["items"]
+        assert (head["msg_type"], "upper_message_id" in head) == ("merge_forward", False)
+        assert (inner["upper_message_id"], inner["mentions"][0]["id"]) == (bundle.message_id, BOT)
+        assert inner["sender"] == {
+            "id": OWNER,
+            "id_type": "open_id",
+            "sender_type": "user",
+            "tenant_key": "t",
+        }
+        assert await client.code("GET", f"/im/v1/messages/{child.message_id}") == 230002
+        assert await client.code("GET", "/im/v1/messages/om_x") == 230002
+        bundle.recalled = True
+        (gone, *_) = (await client.ask("GET", f"/im/v1/messages/{bundle.message_id}"))["data"]["items"]
+        assert (gone["deleted"], "placeholder" in gone["body"]["content"]) == (True, False)
+
+
+async def test_resources_belong_to_their_message() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        await client.login()
+        message = write(fake.world, Note(files=(FakeFile("图.png", "image/png", PNG),)))
+        other = write(fake.world, Note("no file"))
+        key = json.loads(message.content)["image_key"]
+        path = f"/im/v1/messages/{message.message_id}/resources/{key}"
+        assert await client.code("GET", path) == 234001
+        assert (
+            await client.code("GET", f"/im/v1/messages/{other.message_id}/resources/{key}?type=image")
+            == 234003
+        )
+        assert (
+            await client.code("GET", f"/im/v1/messages/{message.message_id}/resources/x?type=image") == 234003
+        )
+        async with session.get(f"{fake.base}{API}{path}?type=image", headers=client.headers) as answer:
+            assert (await answer.read(), answer.content_type) == (PNG, "image/png")
+            assert "%E5%9B%BE.png" in answer.headers["Content-Disposition"]
+        other.kind, other.content, message.upper = "merge_forward", "x", other.message_id
+        assert await client.code("GET", path + "?type=image") == 234003
+        bundled = f"{fake.base}{API}/im/v1/messages/{other.message_id}/resources/{key}?type=image"
+        async with session.get(bundled, headers=client.headers) as answer:
+            assert await answer.read() == PNG
+        message.upper, message.recalled = "", True
+        assert await client.code("GET", path + "?type=image") == 230110
+
+
+def form(field: str, data: bytes, **fields: str) -> aiohttp.FormData:
+    made = aiohttp.FormData(quote_fields=False)
+    for name, value in fields.items():
+        made.add_field(name, value)
+    made.add_field(field, data, filename="名.bin", content_type="image/png")
+    return made
+
+
+async def test_uploads_are_forms_with_the_right_fields() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        await client.login()
+        images, files = "/im/v1/images", "/im/v1/files"
+        answer = await client.ask("POST", images, data=form("image", PNG, image_type="message"))
+        assert fake.world.uploads[answer["data"]["image_key"]].data == PNG
+        stored = await client.ask("POST", files, data=form("file", b"x", file_type="pdf", file_name="名.pdf"))
+        assert fake.world.uploads[stored["data"]["file_key"]].name == "名.pdf"
+        assert await client.code("POST", images, data=form("image", PNG)) == 234001
+        assert await client.code("POST", images, data=form("file", PNG, image_type="message")) == 234001
+        assert await client.code("POST", images, json={}) == 234001
+        assert (
+            await client.code("POST", files, data=form("file", b"", file_type="pdf", file_name="a")) == 234010
+        )
+        assert await client.code("POST", files, data=form("file", b"x", file_type="pdf")) == 234001

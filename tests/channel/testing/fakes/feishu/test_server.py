@@ -1,0 +1,144 @@
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from email.utils import parsedate_to_datetime
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from bridge.channel.testing.clock import START, FakeClock, settle
+from bridge.channel.testing.fakes.feishu import OWNER, FakeFeishu, Fault, Refusal, throttled
+
+INFO = "/open-apis/bot/v3/info"
+
+
+@asynccontextmanager
+async def bot(*statuses: int) -> AsyncIterator[tuple[str, list[bytes]]]:
+    """Takes what is pushed and answers with ``statuses``, then with 200."""
+    came: list[bytes] = []
+    left = [*statuses]
+
+    async def take(request: web.Request) -> web.Response:
+        came.append(await request.read())
+        return web.Response(status=left.pop(0) if left else 200)
+
+    app = web.Application()
+    app.router.add_post("/", take)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/", came
+    finally:
+        await runner.cleanup()
+
+
+async def get(fake: FakeFeishu, session: aiohttp.ClientSession) -> tuple[int, str]:
+    async with session.get(fake.base + INFO) as answer:
+        return answer.status, await answer.text()
+
+
+async def test_each_fault_befalls_one_request() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        fake.next(Fault.BROKEN, Refusal(7, 418, "why", {"X-A": "b"}, {"data": 1}), throttled(7), at="info")
+        assert (await get(fake, session))[0] == 502
+        async with session.get(fake.base + INFO) as answer:
+            assert (answer.status, answer.headers["X-A"]) == (418, "b")
+            assert await answer.json() == {"code": 7, "msg": "why", "data": 1}
+        async with session.get(fake.base + INFO) as answer:
+            assert (answer.status, answer.headers["x-ogw-ratelimit-reset"]) == (429, "7")
+        assert (await get(fake, session))[
+            1
+        ] == '{"code": 99991661, "msg": "Missing access token for authorization."}'
+        assert fake.requests == [f"GET {INFO}"] * 4
+
+
+@pytest.mark.parametrize(("fault", "calls"), [(Fault.DROP, 0), (Fault.DROP_AFTER, 1)])
+async def test_a_connection_can_close_before_or_after_the_work(fault: Fault, calls: int) -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        fake.next(fault, at="token")
+        body = {"app_id": fake.app_id, "app_secret": fake.app_secret}
+        with pytest.raises(aiohttp.ClientError):
+            await session.post(f"{fake.base}/open-apis/auth/v3/tenant_access_token/internal", json=body)
+        assert fake.interface.token_calls == calls
+
+
+async def test_it_can_stall_and_still_end() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        fake.next(Fault.STALL, at="info")
+        with pytest.raises(TimeoutError):
+            await session.get(fake.base + INFO, timeout=aiohttp.ClientTimeout(total=0.1))
+
+
+async def test_garbage_is_an_answer_that_is_none() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        fake.next(Fault.GARBAGE, at="token")
+        body = {"app_id": fake.app_id, "app_secret": fake.app_secret}
+        async with session.post(
+            f"{fake.base}/open-apis/auth/v3/tenant_access_token/internal", json=body
+        ) as answer:
+            assert (answer.status, await answer.text()) == (200, "<html>OK</html>")
+
+
+async def test_its_date_is_its_clocks() -> None:
+    async with FakeFeishu(clock=FakeClock()) as fake, aiohttp.ClientSession() as session:
+        async with session.get(fake.base + INFO) as answer:
+            assert parsedate_to_datetime(answer.headers["Date"]) == START
+
+
+async def test_what_people_write_is_pushed_until_it_is_acknowledged() -> None:
+    clock = FakeClock()
+    async with bot(503, 500) as (to, came), FakeFeishu(to=to, clock=clock, delays=(0.2, 0.2, 0.2)) as fake:
+        push = await fake.say("hi")
+        assert push.statuses == [503]
+        while not push.over.is_set():
+            await clock.advance(0.2)
+            await settle()
+        assert push.statuses == [503, 500, 200]
+        assert len(came) == 3
+        assert push in fake.pusher.pushes
+
+
+async def test_a_message_can_be_repeated_under_new_ids() -> None:
+    async with bot() as (to, _), FakeFeishu(to=to) as fake:
+        first = await fake.say("hi", sender=OWNER)
+        again = await fake.repeat(first.message_id)
+        renamed = await fake.repeat(first.message_id, as_new=True)
+        events = [each.event for each in (first, again, renamed)]
+        assert len({each["header"]["event_id"] for each in events}) == 3
+        messages = [each["event"]["message"] for each in events]
+        assert messages[0] == messages[1]
+        assert messages[2]["message_id"] != messages[0]["message_id"]
+        assert messages[2] | {"message_id": ""} == messages[0] | {"message_id": ""}
+
+
+async def test_messages_can_be_held_and_pushed_in_another_order() -> None:
+    async with bot() as (to, came), FakeFeishu(to=to) as fake:
+        fake.holding = True
+        one, two = await fake.say("1"), await fake.say("2")
+        assert came == []
+        assert await fake.release(backwards=True) == [two, one]
+        fake.holding = True
+        three = await fake.say("3")
+        assert await fake.release() == [three]
+        assert len(came) == 3
+
+
+async def test_a_recalled_message_is_told_and_marked() -> None:
+    async with bot() as (to, _), FakeFeishu(to=to) as fake:
+        push = await fake.say("hi")
+        recall = await fake.recall(push.message_id)
+        assert recall.event["header"]["event_type"] == "im.message.recalled_v1"
+        assert fake.world.messages[push.message_id].recalled
+
+
+async def test_waiting_for_what_the_bot_sends_has_an_end() -> None:
+    async with FakeFeishu() as fake:
+        assert await fake.wait_sent(0) == []
+        with pytest.raises(TimeoutError):
+            await fake.wait_sent(1, 0.01)
+
+
+async def test_without_a_bot_a_push_has_no_answer_and_leaving_ends_what_is_left() -> None:
+    async with FakeFeishu(to="http://127.0.0.1:1/", clock=FakeClock()) as fake:
+        assert (await fake.say("hi")).statuses == [0]

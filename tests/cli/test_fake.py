@@ -1,0 +1,58 @@
+import argparse
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from bridge.cli.fake import register
+from bridge.errors import ConfigError
+from tests.cli.feishu_bot import free_port
+
+
+def run(*arguments: str) -> int:
+    parser = argparse.ArgumentParser()
+    register(parser.add_subparsers())
+    args = parser.parse_args(["fake", "feishu", *arguments])
+    code: int = args.run(args)
+    return code
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+
+
+def test_it_plays_until_the_input_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    port = free_port()
+    assert run("--port", str(port), "--out", str(tmp_path / "out")) == 0
+    shown = capsys.readouterr().out
+    assert f"http://127.0.0.1:{port}, pushing to http://127.0.0.1:8470/channels/feishu/fake" in shown
+    assert (tmp_path / "out").is_dir()
+
+
+def test_into_a_home_it_writes_the_account_and_keeps_files_there(tmp_path: Path) -> None:
+    assert run("--port", str(free_port()), "--write", str(tmp_path)) == 0
+    assert "[channels.feishu.fake]" in (tmp_path / "config.toml").read_text()
+    assert (tmp_path / "replies").is_dir()
+
+
+def test_without_either_files_go_to_a_new_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert run("--port", str(free_port())) == 0
+    (folder,) = tmp_path.iterdir()
+    assert str(folder) in capsys.readouterr().out
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="--out"):
+        run("--port", str(free_port()), "--out", str(tmp_path / "file" / "x"))
+
+
+def test_its_help_tells_what_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run("--help")
+    assert "/recall" in capsys.readouterr().out

@@ -1,0 +1,190 @@
+import asyncio
+import io
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bridge.channel import Inbound
+from bridge.channel.testing.clock import FakeClock
+from bridge.cli.fake_play import Screen, play
+from bridge.cli.fake_setup import Setup, new_secrets
+from bridge.errors import ConfigError
+from tests.cli.feishu_bot import Bot, free_port
+
+
+def echo(item: Inbound) -> str:
+    return f"you said: {item.text}"
+
+
+class Stage:
+    """One run of the fake against a bot."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bot = Bot(echo)
+        self.out = io.StringIO()
+        self.setup = Setup("", free_port(), "fake", new_secrets())
+
+    async def run(self, *lines: str, interactive: bool = False, wait_seconds: float = 20.0) -> int:
+        source = io.StringIO("".join(f"{line}\n" for line in lines))
+        async with self.bot.served(self.setup.port, self.setup.secrets) as address, passing() as clock:
+            setup = Setup(address, self.setup.port, "fake", self.setup.secrets)
+            return await play(setup, self.folder, Screen(self.out, interactive), source, wait_seconds, clock)
+
+    @property
+    def shown(self) -> str:
+        return self.out.getvalue()
+
+
+@asynccontextmanager
+async def passing() -> AsyncIterator[FakeClock]:
+    """A clock that goes on by itself, as fast as the loop turns."""
+    clock = FakeClock()
+
+    async def tick() -> None:
+        while True:
+            await clock.advance(0.2)
+            await asyncio.sleep(0.001)
+
+    async with asyncio.TaskGroup() as tasks:
+        ticking = tasks.create_task(tick())
+        yield clock
+        ticking.cancel()
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+async def test_piped_lines_are_messages_and_each_waits_for_its_answer(stage: Stage) -> None:
+    assert await stage.run("hello", "", "二") == 0
+    assert [(each.text, each.sender, each.group) for each in stage.bot.heard] == [
+        ("hello", "ou_fake_owner", False),
+        ("二", "ou_fake_owner", False),
+    ]
+    spoken = [line for line in stage.shown.splitlines() if line.startswith(("you", "bot"))]
+    assert spoken == ["you      hello", "bot      you said: hello", "you      二", "bot      you said: 二"]
+    assert "\x1b" not in stage.shown
+
+
+async def test_what_to_paste_is_told_first(stage: Stage) -> None:
+    await stage.run()
+    assert "[channels.feishu.fake]" in stage.shown
+    assert stage.setup.secrets["encrypt_key"] in stage.shown
+    assert str(stage.folder) in stage.shown
+
+
+async def test_other_people_and_groups_can_write_too(stage: Stage) -> None:
+    assert await stage.run("/as stranger let me in", "/group hi all", "/as nobody") == 0
+    first, second = stage.bot.heard
+    assert (first.sender, first.text, first.group) == ("ou_fake_stranger", "let me in", False)
+    assert (second.sender, second.text, second.group) == ("ou_fake_owner", "hi all", True)
+    assert "there is nothing to send" in stage.shown
+
+
+async def test_files_go_alone_and_pictures_with_their_words(stage: Stage, tmp_path: Path) -> None:
+    picture, table = tmp_path / "a b.png", tmp_path / "t.csv"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n")
+    table.write_text("a,b")
+    await stage.run(
+        f"/file '{picture}' look at this", f"/file {table} and this", "/file /nowhere/x", "/file", '/file "'
+    )
+    assert [(each.text, len(each.files)) for each in stage.bot.heard] == [
+        ("look at this", 1),
+        ("", 1),
+        ("and this", 0),
+    ]
+    assert stage.shown.count("no file: ") == 3
+    assert "No such file or directory" in stage.shown
+
+
+async def test_files_of_the_bot_are_kept_under_harmless_names(stage: Stage, tmp_path: Path) -> None:
+    stage.bot.file = tmp_path / "source"
+    stage.bot.file.write_text("content")
+    await stage.run("one", "two")
+    assert (stage.folder / "报告.txt").read_text() == "content"
+    assert (stage.folder / "报告 (2).txt").read_text() == "content"
+    assert f"[file] {stage.folder / '报告.txt'} (7 bytes)" in stage.shown
+
+
+async def test_a_message_can_be_delivered_again_and_taken_back(stage: Stage) -> None:
+    assert await stage.run("/repeat", "/recall", "hello", "/repeat", "/recall") == 0
+    assert len(stage.bot.heard) == 1
+    assert stage.shown.count("nothing was written yet") == 2
+
+
+async def test_the_bots_next_message_can_be_throttled(stage: Stage) -> None:
+    await stage.run("/throttle 3", "/throttle x", "/throttle")
+    assert "is refused for 3 s" in stage.shown
+    assert "is refused for 5 s" in stage.shown
+    assert "takes seconds as a number" in stage.shown
+
+
+async def test_slashes_that_are_not_ours_are_messages(stage: Stage) -> None:
+    await stage.run("/status", "//file", "/quit", "never read")
+    assert [each.text for each in stage.bot.heard] == ["/status", "/file"]
+
+
+async def test_without_an_answer_in_time_the_exit_code_tells(stage: Stage) -> None:
+    stage.bot.answer = lambda item: ""
+    assert await stage.run("hello", wait_seconds=0.05) == 1
+    assert "(no answer in 0.05 s)" in stage.shown
+
+
+async def test_a_refusal_is_shown_without_its_controls(stage: Stage) -> None:
+    stage.bot.status = 503
+    assert await stage.run("hello", wait_seconds=0.05) == 1
+    assert "refused with status 503: not\N{REPLACEMENT CHARACTER}[2J today" in stage.shown
+    assert "\x1b" not in stage.shown
+
+
+async def test_a_daemon_that_is_not_there_is_told(tmp_path: Path) -> None:
+    out = io.StringIO()
+    setup = Setup(f"http://127.0.0.1:{free_port()}/channels/feishu/fake", free_port(), "fake", new_secrets())
+    async with passing() as clock:
+        assert await play(setup, tmp_path, Screen(out, False), io.StringIO("hi\n"), 0.05, clock) == 1
+    assert "is the daemon running?" in out.getvalue()
+
+
+async def test_a_person_gets_a_prompt_help_and_colours_and_waits_for_nothing(stage: Stage) -> None:
+    stage.bot.answer = lambda item: ""
+    assert await stage.run("hello", "/?", interactive=True) == 0
+    assert stage.shown.count("> ") >= 2
+    assert "/throttle [SECONDS]" in stage.shown
+    assert "\x1b[" in stage.shown
+
+
+async def test_answers_appear_while_nothing_is_typed(stage: Stage) -> None:
+    assert await stage.run("hello", interactive=True) == 0
+    assert "you said: hello" in stage.shown
+
+
+async def test_text_of_the_bot_cannot_play_with_the_terminal(stage: Stage) -> None:
+    stage.bot.answer = lambda item: "a\x9b2Jb\nc"
+    await stage.run("hello")
+    assert "a\N{REPLACEMENT CHARACTER}2Jb\n         c" in stage.shown
+
+
+async def test_a_port_that_is_taken_says_what_to_do(stage: Stage) -> None:
+    async with stage.bot.served(1, stage.setup.secrets) as address:
+        taken = int(address.split(":")[2].split("/")[0])
+        with pytest.raises(ConfigError, match="--port"):
+            await play(
+                Setup(address, taken, "fake", new_secrets()),
+                stage.folder,
+                Screen(stage.out, False),
+                io.StringIO(),
+                1,
+            )
+
+
+async def test_a_home_that_was_written_is_named_and_its_secrets_are_not(stage: Stage) -> None:
+    setup = Setup(
+        "http://127.0.0.1:1/channels/feishu/fake", stage.setup.port, "fake", new_secrets(), stage.folder
+    )
+    assert await play(setup, stage.folder, Screen(stage.out, False), io.StringIO(), 1) == 0
+    assert str(stage.folder / "config.toml") in stage.shown
+    assert setup.secrets["encrypt_key"] not in stage.shown

@@ -26,6 +26,7 @@ from bridge.paths import Home
 from bridge.plans import Planner, Served
 from bridge.process import only_daemon, raise_descriptor_limit, stopping
 from bridge.relay.asked import remove_copies
+from bridge.relay.outbox import copies_of
 from bridge.sessions.contract import Services
 from bridge.sessions.server import SessionServer
 from bridge.store.contract import Prune, Store
@@ -233,7 +234,8 @@ async def upkeep(store: Store, keep_days: int, home: Home, clock: Clock) -> None
         now = clock.now()
         before, held = now - timedelta(days=keep_days), now - timedelta(days=HELD_DAYS)
         try:
-            await remove_copies(await store.do(Prune(unix_ms(before), unix_ms(held))), home.outbox)
+            forgotten = await store.do(Prune(unix_ms(before), unix_ms(held)))
+            await remove_copies(copies_of(forgotten), home.outbox)
         except StoreError as error:
             log.warning("upkeep.failed", error=error)
         await clock.sleep(UPKEEP_SECONDS)

@@ -107,8 +107,10 @@ async def daemon(
         try:
             yield running
         finally:
-            if not task.done():
+            if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:  # it listens: not at its very end
                 os.kill(os.getpid(), signal.SIGTERM)
+            else:
+                task.cancel()
 
 
 async def until_ended(running: Running) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -37,7 +38,7 @@ from bridge.store.contract import (
 )
 from bridge.store.sqlite import open_store
 from bridge.web.listener import listening
-from tests.daemons import DEMO, daemon, keep, short_home, until_ended, write_settings
+from tests.daemons import DEMO, Running, daemon, keep, short_home, until_ended, write_settings
 
 
 async def control(home: Home, command: ours.Command) -> ours.DaemonStatus:
@@ -131,15 +132,12 @@ async def test_a_second_daemon_is_refused_and_the_first_goes_on() -> None:
 
 
 async def test_an_address_that_is_taken_ends_it_with_what_to_do() -> None:
-    with short_home() as home, short_home() as other:
-        async with daemon(home) as first:
-            port = first.address.rpartition(":")[2]
-            write_settings(other, "")
-            other.config.write_text(f"[web]\nport = {port}\n")
-            async with daemon(other) as second:
-                await until_ended(second)
-    assert isinstance(second.error, ConfigError)
-    assert "choose another" in str(second.error)
+    with short_home() as home, socket.create_server(("127.0.0.1", 0)) as taken:
+        home.config.write_text(f"[web]\nport = {taken.getsockname()[1]}\n")
+        async with daemon(home) as running:
+            await until_ended(running)
+    assert isinstance(running.error, ConfigError)
+    assert "choose another" in str(running.error)
 
 
 @pytest.mark.parametrize(
@@ -190,77 +188,54 @@ async def test_cancelling_stops_it_too() -> None:
 
 
 class Crashing:
-    """A part of the daemon that crashes each time, until it is mended."""
+    """A part of the daemon that crashes ``times`` times, and then works."""
 
-    def __init__(self) -> None:
-        self.crashes = 0
-        self.mended = False
+    def __init__(self, times: int) -> None:
+        self.left = times
         self._real = listening
 
     @asynccontextmanager
     async def __call__(self, *args: Any) -> AsyncIterator[Any]:
-        if not self.mended:
-            self.crashes += 1
+        if self.left:
+            self.left -= 1
             raise ZeroDivisionError
         async with self._real(*args) as listener:
             yield listener
 
 
-async def test_a_part_that_crashes_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, crashing = FakeClock(), Crashing()
+async def after_crashes(times: int, apart_seconds: float, monkeypatch: pytest.MonkeyPatch) -> Running:
+    """What became of a daemon whose listener crashes ``times`` times, ``apart_seconds`` apart."""
+    clock, crashing = FakeClock(), Crashing(times)
     monkeypatch.setattr(daemon_module, "listening", crashing)
+    monkeypatch.setattr(daemon_module, "PAUSE_SECONDS", apart_seconds)
+
+    async def pass_time() -> None:
+        while True:
+            await until(lambda: apart_seconds in clock.waits())
+            await clock.advance(apart_seconds)
+
     with short_home() as home:
         async with asyncio.TaskGroup() as tasks:
-
-            async def mend() -> None:
-                for _ in range(2):
-                    await until(lambda: 1.0 in clock.waits())
-                    await clock.advance(1)
-                crashing.mended = True
-
-            crashing.mended = False
-            tasks.create_task(mend())
+            time = tasks.create_task(pass_time())
             async with daemon(home, clock) as running:
-                assert running.state is not None
-        assert (running.code, crashing.crashes) == (0, 2)
+                time.cancel()
+    assert crashing.left == 0
+    return running
+
+
+async def test_a_part_that_crashes_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    running = await after_crashes(2, 1, monkeypatch)
+    assert (running.code, running.error) == (0, None)
 
 
 async def test_three_crashes_within_a_minute_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, crashing = FakeClock(), Crashing()
-    monkeypatch.setattr(daemon_module, "listening", crashing)
-    with short_home() as home:
-        async with asyncio.TaskGroup() as tasks:
-
-            async def pass_time() -> None:
-                for _ in range(2):
-                    await until(lambda: 1.0 in clock.waits())
-                    await clock.advance(1)
-
-            tasks.create_task(pass_time())
-            async with daemon(home, clock) as running:
-                await until_ended(running)
+    running = await after_crashes(3, 1, monkeypatch)
     assert isinstance(running.error, daemon_module.CrashedError)
-    assert crashing.crashes == 3
 
 
 async def test_three_crashes_over_a_longer_time_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, crashing = FakeClock(), Crashing()
-    monkeypatch.setattr(daemon_module, "listening", crashing)
-    with short_home() as home:
-        async with asyncio.TaskGroup() as tasks:
-
-            async def pass_time() -> None:
-                for _ in range(4):
-                    await until(lambda: 1.0 in clock.waits())
-                    await clock.advance(40)
-                crashing.mended = True
-                await until(lambda: 1.0 in clock.waits())
-                await clock.advance(1)
-
-            tasks.create_task(pass_time())
-            async with daemon(home, clock) as running:
-                assert running.state is not None
-    assert running.code == 0
+    running = await after_crashes(5, 40, monkeypatch)
+    assert (running.code, running.error) == (0, None)
 
 
 # --- upkeep ----------------------------------------------------------------------------------
@@ -299,8 +274,8 @@ async def test_what_is_old_is_forgotten_with_its_files(tmp_path: Path) -> None:
         part = NewPart(PartKind.FILE, body, "0" * 32)
         await store.do(Post(account, Reply("r", ConversationKey("c"), "to", "", (part,)), unix_ms(START)))
         (open_part,) = await store.get(OpenParts(account))
-        far = unix_ms(START + timedelta(days=900))
-        await store.do(Settle(open_part.part_id, PartState.SENT, unix_ms(START), keep_until_ms=far))
+        later = unix_ms(START + timedelta(hours=1))
+        await store.do(Settle(open_part.part_id, PartState.SENT, unix_ms(START), keep_until_ms=later))
         store.taken.clear()
         async with asyncio.TaskGroup() as tasks:
             task = tasks.create_task(daemon_module.upkeep(store, 30, home, clock))

@@ -99,7 +99,8 @@ async def _make(talk: Talk, given: list[str]) -> str:
     try:
         path = await asyncio.to_thread(_make_file, talk.turn.cwd, name, size)
     except (ValueError, OSError) as error:
-        return f"I could not make {name}: {error}."
+        why = error.strerror if isinstance(error, OSError) else error
+        return f"I could not make {name}: {why}."
     try:
         return await _send(talk, str(path), "")
     finally:
@@ -161,8 +162,7 @@ async def _markdown(talk: Talk, given: list[str]) -> str:
 
 def _said(result: ToolResult) -> str:
     """A tool's words as an answer; ``…`` marks what it cut."""
-    text = result.output if result.success else f"That did not work: {result.output}"
-    return f"{text}\n…" if result.truncated else text
+    return f"{result.output}\n…" if result.truncated else result.output
 
 
 def _words(least: int, most: int) -> Callable[[list[str]], bool]:

@@ -1,5 +1,6 @@
 """Files that the echo agent makes: a picture, a text, a table, a document. Always the same bytes."""
 
+import re
 import struct
 import zlib
 from collections.abc import Callable
@@ -26,7 +27,7 @@ def make(name: str, size: str) -> bytes:
 
 def _pixels(size: str) -> tuple[int, int]:
     width, _, height = size.lower().partition("x")
-    sides = int(width), int(height or width)
+    sides = _number(width), _number(height or width)
     if not all(1 <= side <= MOST_PIXELS for side in sides):
         raise ValueError(f"a picture's sides have 1 to {MOST_PIXELS} pixels")
     return sides
@@ -37,10 +38,16 @@ def _bytes(size: str) -> int:
     for unit, worth in (("k", 1024), ("m", 1_048_576)):
         if digits.endswith(unit):
             digits, factor = digits[:-1], worth
-    count = int(digits) * factor
-    if not 0 <= count <= MOST_BYTES:
+    count = _number(digits) * factor
+    if count > MOST_BYTES:
         raise ValueError(f"a file has 0 to {MOST_BYTES} bytes")
     return count
+
+
+def _number(digits: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", digits):
+        raise ValueError("its size is WIDTHxHEIGHT for a picture, else bytes, such as 500 or 20k")
+    return int(digits)
 
 
 def _png(width: int, height: int) -> bytes:

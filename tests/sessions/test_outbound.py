@@ -10,7 +10,8 @@ from bridge.protocol.events import ErrorEvent, SessionPaused
 from bridge.protocol.limits import OUTBOUND_FRAMES, outbound_bytes
 from bridge.sessions.errors import FrameTooLargeError, StalledError
 from bridge.sessions.outbound import IDLE_RESERVE, Numbered, Outbound
-from bridge.store.contract import Query, R, ReserveSeq, Step
+from bridge.store.contract import Query, ReserveSeq, Step
+from bridge.store.step import R
 
 
 class Writer:

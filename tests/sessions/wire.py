@@ -18,8 +18,8 @@ from bridge.protocol import ours
 from bridge.protocol.commands import Reload, Status
 from bridge.sessions.contract import ControlError, Deadlines, Services, ToolsFactory
 from bridge.sessions.server import SessionServer
-from bridge.store.contract import Query, R, Step, Store
 from bridge.store.sqlite import open_store
+from bridge.store.step import Query, R, Step, Store
 from bridge.store.workers import InlineWorker
 from bridge.tools.contract import Tool
 

@@ -1,0 +1,83 @@
+"""A turn of the echo agent, and all that came of it."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bridge.agents.contract import AgentUsage, HistoryEntry, Turn, TurnFile
+from bridge.agents.echo import Echo
+from bridge.channel.testing.clock import FakeClock
+from bridge.paths import Home
+from bridge.tools.choose import tools_for
+from bridge.tools.contract import CallPlace, Tool, ToolResult, read_arguments
+
+
+@dataclass
+class Talked:
+    """What an agent said and called: a Sink, and a Gate that runs the tools, or denies."""
+
+    tools: Mapping[str, Tool]
+    cwd: Path
+    denies: bool = False
+    previews: list[str] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
+    calls: list[tuple[str, Any]] = field(default_factory=list)
+    results: list[ToolResult] = field(default_factory=list)
+    progress: list[str] = field(default_factory=list)
+    usage: AgentUsage | None = None
+
+    @property
+    def answer(self) -> str:
+        return self.steps[-1]
+
+    async def delta(self, text: str) -> None:
+        self.previews.append(text)
+
+    async def completed(self, text: str) -> None:
+        self.steps.append(text)
+
+    async def call(self, name: str, arguments: Any) -> ToolResult:
+        self.calls.append((name, arguments))
+        result = (
+            ToolResult(False, "The call was denied.") if self.denies else await self._run(name, arguments)
+        )
+        self.results.append(result)
+        return result
+
+    async def _run(self, name: str, arguments: Any) -> ToolResult:
+        async def show(line: str) -> None:
+            self.progress.append(line)
+
+        tool = self.tools[name]
+        return await tool.run(read_arguments(tool.arguments, arguments), CallPlace(self.cwd, show))
+
+
+@dataclass
+class Talker:
+    """Runs turns in the workspace ``cwd``, with the tools of a chat by default."""
+
+    cwd: Path
+    home: Home
+    clock: FakeClock = field(default_factory=FakeClock)
+    history: tuple[HistoryEntry, ...] = ()
+    files: tuple[TurnFile, ...] = ()
+    no_tools: bool = False
+    channel: str = "Feishu"
+    denies: bool = False
+
+    async def say(self, prompt: str, *, seconds: float = 0) -> Talked:
+        """Run a turn; ``seconds`` pass while it runs."""
+        tools = tools_for(self.home, self.clock, self.no_tools, self.channel)
+        talked = Talked(tools, self.cwd, self.denies)
+        turn = Turn("s", prompt, self.files, self.history, tools, self.cwd, self.channel)
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(Echo(self.clock).run(turn, talked, talked))
+            while seconds and not running.done():
+                if not self.clock.waits():
+                    await asyncio.sleep(0)
+                    continue
+                await self.clock.advance(min(self.clock.waits()[0], seconds))
+        talked.usage = running.result()
+        return talked

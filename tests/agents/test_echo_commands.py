@@ -1,0 +1,196 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from bridge.agents.contract import AgentError, HistoryEntry, Role
+from bridge.agents.echo_commands import COMMANDS, MOST_COMMANDS, parse
+from bridge.agents.echo_talk import NO_TOOLS
+from bridge.agents.echo_text import MARKDOWN, MENTION
+from bridge.media.images import image_size
+from bridge.paths import Home
+from tests.agents.talking import Talked, Talker
+
+
+@pytest.fixture
+def talker(tmp_path: Path) -> Talker:
+    cwd = tmp_path / "work"
+    cwd.mkdir()
+    return Talker(cwd, Home(tmp_path / "home"))
+
+
+def attached(talked: Talked) -> Path:
+    return Path(json.loads(talked.results[-1].output)["attached"]["path"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "hello",
+        "help me",
+        "read",
+        "read two names",
+        "write name",
+        "long",
+        "long ago",
+        "long 200001",
+        "long -1",
+        "long 1 2",
+        "long ٣",
+        "steps 101",
+        "progress 301",
+        "slow 1e3",
+        "slow 3601",
+        "slow -1",
+        "slow nan",
+        "fail Provider",
+        "fail two words",
+        "picture of a cat",
+        "list of things",
+        "empty handed",
+        'read ""',
+        "",
+        "   ",
+        "help" + " " * 5000,
+    ],
+)
+def test_a_line_that_makes_no_sense_as_a_command_is_none(line: str) -> None:
+    assert parse(line) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["help", "HELP", "/help", " help ", "帮助", "列表", "慢 0.5", "fail step_limit", 'read "a b"']
+)
+def test_commands_are_found_in_either_language(line: str) -> None:
+    assert len(parse(line)) == 1
+
+
+def test_each_line_may_be_a_command_up_to_a_bound() -> None:
+    assert len(parse("first\nhelp\nnothing\r\nempty\nhelp")) == 3
+    assert len(parse("help\n" * 100)) == MOST_COMMANDS
+
+
+def test_no_two_commands_share_a_name() -> None:
+    names = [name for command in COMMANDS for name in (command.usage.split()[0], *command.aliases)]
+    assert len(set(names)) == len(names) == 2 * len(COMMANDS)
+
+
+async def test_help_names_every_command(talker: Talker) -> None:
+    answer = (await talker.say("help")).answer
+    assert all(command.usage in answer and command.aliases[0] in answer for command in COMMANDS)
+
+
+async def test_history_tells_what_was_said(talker: Talker) -> None:
+    talker.history = (HistoryEntry(role=Role.USER, text="my name is Ann"),)
+    assert "you: my name is Ann" in (await talker.say("history")).answer
+
+
+async def test_files_are_listed_read_and_written_by_tools(talker: Talker) -> None:
+    talked = await talker.say('write "my notes.txt" two words')
+    assert talked.calls == [("write_file", {"path": "my notes.txt", "text": "two words\n"})]
+    assert talked.answer == "Wrote 10 bytes."
+    assert (await talker.say("列表")).answer == "my notes.txt (10 bytes)"
+    assert (await talker.say('read "my notes.txt"')).answer == "two words\n"
+    assert (await talker.say("list nowhere")).answer == "It did not work: No such file or directory."
+    (talker.cwd / "long").write_text("x" * 70_000)
+    assert (await talker.say("read long")).answer.endswith("x\n…")
+
+
+async def test_a_denied_call_is_told(talker: Talker) -> None:
+    talker.denies = True
+    assert (await talker.say("write a b")).answer == "The call was denied."
+    assert (await talker.say("make a.txt")).answer == "The call was denied."
+    assert list(talker.cwd.iterdir()) == []
+
+
+async def test_a_file_is_attached_with_a_caption(talker: Talker) -> None:
+    (talker.cwd / "a.txt").write_text("abc")
+    talked = await talker.say("attach a.txt look at this")
+    assert talked.calls == [("chat_attach", {"path": "a.txt", "caption": "look at this"})]
+    assert talked.answer == "Here is a.txt."
+    assert attached(talked).read_text() == "abc"
+    assert (await talker.say("attach a.txt")).calls == [("chat_attach", {"path": "a.txt"})]
+    assert (await talker.say("attach none")).answer.startswith("The file was not attached")
+
+
+async def test_files_are_made_sent_and_removed_again(talker: Talker) -> None:
+    talked = await talker.say("picture")
+    assert image_size(attached(talked)) == (320, 200)
+    assert talked.answer == "Here is picture.png."
+    assert image_size(attached(await talker.say("图片 cat 40x30"))) == (40, 30)
+    assert attached(await talker.say("make report.pdf 3k")).read_bytes().startswith(b"%PDF")
+    assert attached(await talker.say("make ../../a.txt 10")).stat().st_size == 10
+    assert list(talker.cwd.iterdir()) == []
+
+
+async def test_a_file_that_cannot_be_made_is_told(talker: Talker) -> None:
+    assert (await talker.say("make a.png 9000")).answer.startswith("I could not make a.png: ")
+    assert (await talker.say(f"make {'x' * 300}.txt")).answer.startswith("I could not make xxx")
+    assert (await talker.say("make large.txt 26m")).answer.startswith(
+        "The file was not attached: it is too large"
+    )
+    assert list(talker.cwd.iterdir()) == []
+    talker.cwd.rmdir()
+    assert (await talker.say("make a.txt")).answer == "I could not make a.txt: No such file or directory."
+
+
+@pytest.mark.parametrize(
+    "prompt", ["list", "read a", "write a b", "attach a", "picture", "make a.txt", "progress 1"]
+)
+async def test_a_chat_without_tools_says_so(prompt: str, talker: Talker) -> None:
+    talker.no_tools = True
+    talked = await talker.say(prompt)
+    assert (talked.steps, talked.calls) == ([NO_TOOLS], [])
+
+
+async def test_a_session_outside_of_a_chat_sends_no_files(talker: Talker) -> None:
+    talker.channel = ""
+    talked = await talker.say("make a.txt")
+    assert talked.answer == "This session has no tool chat_attach, so I cannot do that."
+    assert talked.calls == []
+
+
+async def test_a_long_answer_comes_in_pieces(talker: Talker) -> None:
+    talked = await talker.say("long 2500")
+    assert [len(piece) for piece in talked.previews] == [1000, 1000, 500]
+    assert "".join(talked.previews) == talked.answer
+
+
+async def test_steps_are_said_one_after_the_other(talker: Talker) -> None:
+    talked = await talker.say("steps 3")
+    assert talked.steps == ["Step 1 of 3.", "Step 2 of 3.", "Step 3 of 3, the last one."]
+    assert talked.usage is not None
+    assert talked.usage.steps == 3
+
+
+async def test_progress_is_shown_second_by_second(talker: Talker) -> None:
+    talked = await talker.say("progress 3", seconds=3)
+    assert talked.progress == [f"waited {n} of 3 seconds" for n in (1, 2, 3)]
+    assert talked.answer == "Waited 3 seconds."
+
+
+async def test_a_slow_answer_takes_its_time(talker: Talker) -> None:
+    before = talker.clock.monotonic()
+    assert (await talker.say("slow 2.5", seconds=3)).answer == "That took 2.5 seconds."
+    assert talker.clock.monotonic() - before == 2.5
+
+
+@pytest.mark.parametrize(("prompt", "code"), [("fail", "provider_error"), ("失败 step_limit", "step_limit")])
+async def test_a_turn_fails_on_demand(prompt: str, code: str, talker: Talker) -> None:
+    with pytest.raises(ExceptionGroup) as group:  # the test's own task group
+        await talker.say(prompt)
+    (failure,) = group.value.exceptions
+    assert isinstance(failure, AgentError)
+    assert failure.code == code
+
+
+async def test_the_rest_is_fixed_text(talker: Talker) -> None:
+    assert (await talker.say("empty")).steps == [""]
+    assert (await talker.say("mention")).answer == MENTION
+    assert (await talker.say("markdown")).answer == MARKDOWN
+
+
+async def test_answers_of_several_commands_come_together(talker: Talker) -> None:
+    talked = await talker.say("write a.txt x\nempty\nread a.txt")
+    assert talked.answer == "Wrote 2 bytes.\n\nx\n"
+    assert len(talked.calls) == 2

@@ -10,6 +10,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -77,6 +78,12 @@ def kill_self() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def die_with_the_run() -> None:
+    """Whoever started this process may itself be killed."""
+    os.read(0, 1)  # not sys.stdin, whose lock the end of the interpreter wants
+    kill_self()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("home", type=Path)
@@ -86,6 +93,7 @@ def main() -> int:
     home = Home(args.home)
     config = load(home.config)
     configure(config.log.level, as_json=True)
+    threading.Thread(target=die_with_the_run, daemon=True).start()
     if args.variant == "no-unique-key":
         drop_unique_keys(home.db)
 

@@ -56,6 +56,11 @@ class Journal:
                 self.answered.add((account, one.to))
         self._read[account] = len(found)
 
+    def progress(self) -> int:
+        """A number that grows with everything that was seen or acknowledged."""
+        acknowledged = sum(message.acknowledged for message in self.messages.values())
+        return acknowledged + sum(map(len, self.seen.values()))
+
     def is_answered(self, message: Message) -> bool:
         return (message.account, message.handle) in self.answered
 

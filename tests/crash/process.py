@@ -35,7 +35,12 @@ class Daemon:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *args, cwd=ROOT, env=environment, stdout=asyncio.subprocess.PIPE, stderr=log
+                *args,
+                cwd=ROOT,
+                env=environment,
+                stdin=asyncio.subprocess.PIPE,  # the child ends when this closes, so that none is left over
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
             )
 
     async def ready(self) -> bool:

@@ -91,6 +91,10 @@ class Traffic:
                 while not self.quiet.is_set() and not all(map(self.journal.is_answered, messages)):
                     await asyncio.sleep(LOOK_SECONDS)
 
+    def _newcomer(self) -> str:
+        """Somebody who has no session yet."""
+        return f"ou_newcomer_number_{self.rng.randrange(10**9)}"
+
     def _wish(self, message: Message) -> str:
         """What the message asks for, as the agent reads it."""
         chance = self.rng.random()
@@ -106,14 +110,15 @@ class Traffic:
     ) -> Callable[[], Awaitable[tuple[Message, Awaitable[object]]]]:
         async def write() -> tuple[Message, Awaitable[object]]:
             token = _new_token()
-            message = Message(account, token, "", "", person)
+            who = person if group or person == OWNER or self.rng.random() < 0.9 else self._newcomer()
+            message = Message(account, token, "", "", who)
             files = [FakeFile("picture.png", "image/png", PNG)] if self.rng.random() < 0.1 else []
             message.brings = len(files)
             chat = {"group": True, "chat": GROUP} if group else {}
             message.message_id = message.handle = fake.world.new_id("om")
             self.journal.add(message)
             push = await fake.say(
-                self._wish(message), files=files, sender=person, message_id=message.message_id, **chat
+                self._wish(message), files=files, sender=who, message_id=message.message_id, **chat
             )
             return message, self._pushed(fake, message, push)
 

@@ -1,0 +1,40 @@
+"""The crash runs in their short form, and that they catch what they are for. ``make crash`` is the long one.
+
+Each is a process of its own with deadlines of its own; see ``tests/crash/main.py``.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SECONDS = 110  # on a busy machine; about ten on an idle one
+
+
+def crash(*args: str) -> tuple[int, str]:
+    ended = subprocess.run(
+        [sys.executable, "-m", "tests.crash.main", "--seed", "7", *args],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    return ended.returncode, ended.stdout + ended.stderr[-2000:]
+
+
+def test_a_killed_daemon_loses_and_doubles_nothing() -> None:
+    code, told = crash("--short")
+    assert code == 0, told
+    assert "breaches: 0" in told
+
+
+@pytest.mark.parametrize(
+    ("variant", "breach"),
+    [("ack-first", "acknowledged and not stored"), ("no-unique-key", "stored twice")],
+)
+def test_a_daemon_that_is_wrong_on_purpose_is_caught(variant: str, breach: str) -> None:
+    code, told = crash("--variant", variant, "--kills", "3")
+    assert code == 1, told
+    assert breach in told, told

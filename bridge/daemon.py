@@ -27,7 +27,7 @@ from bridge.plans import Planner, Served
 from bridge.process import only_daemon, raise_descriptor_limit, stopping
 from bridge.relay.asked import remove_copies
 from bridge.relay.outbox import copies_of
-from bridge.sessions.contract import Services
+from bridge.sessions.contract import Deadlines, Services
 from bridge.sessions.server import SessionServer
 from bridge.store.contract import Prune, Store
 from bridge.store.sqlite import open_store
@@ -154,6 +154,7 @@ class Daemon:
             clock=self._clock,
             control=Control(self._supervisor, store, lambda: self._reload(planner), VERSION),
             table=self._config.sessions,
+            deadlines=Deadlines(stop=self._config.daemon.stop_seconds),
         )
 
     async def _listen(self, port: asyncio.Future[int]) -> None:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from bridge.channel import (
     Answer,
@@ -36,8 +34,8 @@ from bridge.channel.contract import FileAnswer
 from bridge.clock import unix_ms
 from bridge.errors import StoreError
 from bridge.ids import ConversationKey, MessageId, SessionId
-from bridge.media import files
 from bridge.relay import asked, outbox, payload
+from bridge.relay.contact import Health, OnlyTrouble, PlatformClock, probe, stored_identity
 from bridge.relay.conversation import Conversation, Message, Work
 from bridge.relay.delivery import Delivery, Terms
 from bridge.relay.draft import Draft, draft
@@ -47,6 +45,7 @@ from bridge.relay.room import ClaimRoom, Slots
 from bridge.relay.session import Authority, Server
 from bridge.relay.settle import unbroken
 from bridge.relay.setup import Setup
+from bridge.relay.tending import tend
 from bridge.relay.texts import language_of
 from bridge.retry import Backoff
 from bridge.store.contract import (
@@ -56,7 +55,6 @@ from bridge.store.contract import (
     ClaimVerdict,
     Counts,
     CountsOf,
-    IdentityOf,
     MessageState,
     OpenMessage,
     OpenMessages,
@@ -65,38 +63,11 @@ from bridge.store.contract import (
     PartsOf,
     Post,
     Recover,
-    SetIdentity,
 )
 
 BATCH_ITEMS = 4096
-PROBE_SECONDS = 300.0
-TEND_SECONDS = 30.0
-SWEEP_SECONDS = 3600.0
-SKEW_SECONDS = 120.0
 RETRY_LATER = Answer(503, b'{"error":"not ready, try again"}', headers={"Retry-After": "5"})
 NOT_FOUND = Answer(404, b'{"error":"there is nothing here"}')
-TOO_LATE = Answer(410, b'{"error":"this file is not kept any more"}')
-
-
-class Health(Protocol):
-    """Where the account reports contact with its platform."""
-
-    def contact(self) -> None: ...
-    def lost(self, reason: str) -> None: ...
-    def known(self, *, bot_id: str) -> None: ...
-
-
-class OnlyTrouble:
-    """A health that learns of failed sends only: what is polled has contact while its polls succeed."""
-
-    def __init__(self, health: Health) -> None:
-        self._health = health
-
-    def contact(self) -> None:
-        """A send that succeeds does not show that anything can be received."""
-
-    def lost(self, reason: str) -> None:
-        self._health.lost(reason)
 
 
 @dataclass(slots=True)
@@ -112,6 +83,9 @@ class Run:
     conversations: dict[ConversationKey, Conversation] = field(default_factory=dict)
     new_parts: asyncio.Condition = field(default_factory=asyncio.Condition)
 
+    def learn(self, identity: Identity) -> None:
+        self.identity = identity
+
 
 class Account:
     """Satisfies the supervisor's Component and the listener's Route."""
@@ -119,8 +93,7 @@ class Account:
     def __init__(self, setup: Setup) -> None:
         self._setup, self._store, self._clock, self._log = setup, setup.store, setup.clock, setup.log
         self._run: Run | None = None
-        self._offset = timedelta()
-        self._skew_told = False
+        self._platform = PlatformClock(setup.clock, setup.log)
 
     @property
     def name(self) -> str:
@@ -140,8 +113,7 @@ class Account:
         """Serve until cancelled, or until an error that somebody has to mend."""
         setup = self._setup
         checkpoint = await self._bind()
-        stored = await self._store.get(IdentityOf(setup.name))
-        identity = Identity(stored.bot_id, stored.name) if stored else Identity()
+        identity = await stored_identity(setup)
         health.known(bot_id=identity.bot_id)
         channel = setup.spec.create(setup.settings, setup.credentials, setup.http, setup.place)
         run: Run | None = None
@@ -154,7 +126,7 @@ class Account:
                 await self._until_ended()
         finally:
             for conversation in run.conversations.values() if run is not None else ():
-                await conversation.close(forget=False)
+                await conversation.close()
 
     async def _until_ended(self) -> None:
         try:
@@ -172,10 +144,11 @@ class Account:
         if isinstance(channel, Polls):
             tasks.create_task(self._receive(run, channel, health, checkpoint), name=f"{self.name}/receive")
         if isinstance(channel, Probes):
-            tasks.create_task(self._probe(run, channel, health), name=f"{self.name}/probe")
+            probing = probe(channel, self._setup, health, self._platform, run.learn)
+            tasks.create_task(probing, name=f"{self.name}/probe")
         elif isinstance(channel, Pushed):
             health.contact()  # its route is served, and there is nothing else to prove
-        tasks.create_task(self._tend(run), name=f"{self.name}/tend")
+        tasks.create_task(tend(self._setup, run.conversations), name=f"{self.name}/tend")
 
     async def _bind(self) -> str:
         try:
@@ -207,7 +180,7 @@ class Account:
             slots=Slots(limits.turns, limits.owner_turns),
             deliver=self._deliver,
             release=self._release,
-            offset=lambda: self._offset,
+            platform=self._platform,
             log=self._log,
         )
         return Run(channel, delivery, work, ClaimRoom(limits, self._clock), tasks, identity)
@@ -268,8 +241,7 @@ class Account:
         reading = channel.read(request, run.identity)
         if isinstance(reading, Answer):
             return reading
-        if reading.platform_time is not None:
-            self._learn_time(reading.platform_time)
+        self._platform.learn(reading.platform_time)
         return channel.answer(reading, await unbroken(self._claim(run, reading.items), name="claim"))
 
     async def _claim(self, run: Run, items: Sequence[Item], checkpoint: str | None = None) -> list[Claimed]:
@@ -317,12 +289,6 @@ class Account:
             elif one.decision.fate is Fate.SEEN:
                 self._log.info("intake.ignored", reason=one.decision.reason)
 
-    def _learn_time(self, platform_time: datetime) -> None:
-        self._offset = platform_time - self._clock.now()
-        if abs(self._offset.total_seconds()) > SKEW_SECONDS and not self._skew_told:
-            self._skew_told = True
-            self._log.warning("clock.skew", seconds=round(self._offset.total_seconds()))
-
     # --- conversations ----------------------------------------------------------
 
     def _enqueue(self, run: Run, key: ConversationKey, inbound: Inbound, stored: OpenMessage) -> None:
@@ -349,61 +315,10 @@ class Account:
     def _make_room(self, run: Run) -> None:
         """Over the limit, the conversation that has been idle longest is closed."""
         over = len(run.conversations) - self._setup.config.limits.sessions
-        idle = sorted(
-            (c.used_at, key) for key, c in run.conversations.items() if not c.active and c.has_session
-        )
-        for _, key in idle[: max(0, over)]:
-            self._spawn(run, self._close(run.conversations.pop(key)), "close")
-
-    async def _close(self, conversation: Conversation) -> None:
-        await conversation.close(forget=not conversation.of_owner)
-
-    async def _tend(self, run: Run) -> None:
-        """Close idle sessions, and let received files go when their time is over."""
-        swept = -SWEEP_SECONDS
-        while True:
-            now = self._clock.monotonic()
-            for key, conversation in list(run.conversations.items()):
-                if (
-                    not conversation.active
-                    and now - conversation.used_at >= self._setup.config.limits.idle_seconds
-                ):
-                    del run.conversations[key]
-                    await self._close(conversation)
-            if now - swept >= SWEEP_SECONDS:
-                swept = now
-                await self._sweep()
-            await self._clock.sleep(TEND_SECONDS)
-
-    async def _sweep(self) -> None:
-        setup = self._setup
-        before = timedelta(days=setup.settings.media.keep_days)
-        root = setup.home.inbox(setup.channel_name, setup.account_name, "any").parent
-        with suppress(OSError):
-            await asyncio.to_thread(files.sweep, root, before, self._clock.now())
-
-    async def _probe(self, run: Run, channel: Probes, health: Health) -> None:
-        backoff = Backoff(self._clock, self._setup.rng)
-        while True:
-            try:
-                identity = await channel.probe()
-            except CredentialsError:
-                raise
-            except ChannelError as error:
-                health.lost("the platform does not answer")
-                if backoff.failures == 0:
-                    self._log.warning("probe.failed", reason=str(error))
-                await backoff.wait()
-                continue
-            backoff.reset()
-            health.contact()
-            if identity.platform_time is not None:
-                self._learn_time(identity.platform_time)
-            if (identity.bot_id, identity.name) != (run.identity.bot_id, run.identity.name):
-                await self._store.do(SetIdentity(self._setup.name, identity.bot_id, identity.name))
-            run.identity = identity
-            health.known(bot_id=identity.bot_id)
-            await self._clock.sleep(PROBE_SECONDS)
+        idle = {key: one.idle_seconds for key, one in run.conversations.items() if one.has_session}
+        longest = sorted((key for key in idle if idle[key] >= 0), key=idle.__getitem__, reverse=True)
+        for key in longest[: max(0, over)]:
+            self._spawn(run, run.conversations.pop(key).retire(), "close")
 
     # --- out ----------------------------------------------------------
 

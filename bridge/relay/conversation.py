@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import Literal
@@ -20,6 +20,7 @@ from bridge.ids import AccountId, ConversationKey, MessageId, SessionId
 from bridge.logs import Logger
 from bridge.protocol import ours
 from bridge.relay import outbox, received, turn
+from bridge.relay.contact import PlatformClock
 from bridge.relay.intake import Policy
 from bridge.relay.outbox import Address, Caps, Content
 from bridge.relay.room import Slots
@@ -41,7 +42,7 @@ from bridge.store.contract import (
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What all conversations of an account share. ``offset`` gives the platform's clock minus ours."""
+    """What all conversations of an account share."""
 
     account: AccountId
     channel: Channel
@@ -59,14 +60,14 @@ class Work:
     slots: Slots
     deliver: Callable[[list[OutboxPart]], None]
     release: Callable[[Iterable[str]], None]
-    offset: Callable[[], timedelta]
+    platform: PlatformClock
     log: Logger
 
     def age_seconds(self, sent_at: datetime | None, received_ms: int) -> float:
         """How old a message is, by the platform's clock where it told the time."""
         if sent_at is None:
             return (self.clock.now() - from_unix_ms(received_ms)).total_seconds()
-        return (self.clock.now() + self.offset() - sent_at).total_seconds()
+        return (self.platform.now() - sent_at).total_seconds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +93,14 @@ class Conversation:
         self._queue: deque[Message] = deque()
         self._session: Session | None = None
         self._session_authority: Authority | None = None
-        self.active = False
-        self.used_at = work.clock.monotonic()
+        self._owner = False  # whether it is the owner's direct chat
+        self._active = False
+        self._used_at = work.clock.monotonic()
+
+    @property
+    def idle_seconds(self) -> float:
+        """How long it has had nothing to do; negative while it has."""
+        return -1.0 if self._active else self._work.clock.monotonic() - self._used_at
 
     @property
     def has_session(self) -> bool:
@@ -102,7 +109,7 @@ class Conversation:
     def add(self, message: Message) -> bool:
         """Queue a message; True when ``work`` has to be started for it."""
         self._queue.append(message)
-        started, self.active = self.active, True
+        started, self._active = self._active, True
         return not started
 
     async def work(self) -> None:
@@ -110,23 +117,21 @@ class Conversation:
             while self._queue:
                 await self._next()
         finally:
-            self.active = False
-            self.used_at = self._work.clock.monotonic()
+            self._active = False
+            self._used_at = self._work.clock.monotonic()
 
-    async def close(self, *, forget: bool) -> None:
-        """Hang up; a stranger's history (``forget``) is dropped, the owner's stays and is attached again."""
+    async def close(self) -> None:
+        """Hang up. The server keeps the history, to be taken up again."""
         session, self._session = self._session, None
-        if session is None:
-            return
-        if forget:
-            with suppress(SessionError):
-                await session.clear()
-        await session.close()
+        if session is not None:
+            await session.close()
 
-    @property
-    def of_owner(self) -> bool:
-        """Whether its session is one that the owner's tools work in."""
-        return self._session_authority is not None and self._session_authority.tools
+    async def retire(self) -> None:
+        """Hang up for long: the owner's history is kept, a stranger's is dropped."""
+        if self._session is not None and not self._owner:
+            with suppress(SessionError):
+                await self._session.clear()
+        await self.close()
 
     # --- one message ----------------------------------------------------------
 
@@ -166,8 +171,8 @@ class Conversation:
             await self._recover(message)
             return
         policy, limits = self._work.policy, self._work.limits
-        owner, tools = policy.is_owner(message.inbound), policy.grants_tools(message.inbound)
-        async with self._work.slots.take(owner):
+        self._owner, tools = policy.is_owner(message.inbound), policy.grants_tools(message.inbound)
+        async with self._work.slots.take(self._owner):
             try:
                 async with asyncio.timeout(limits.owner_turn_seconds if tools else limits.turn_seconds):
                     result = await self._run(message, tools)
@@ -216,7 +221,7 @@ class Conversation:
     async def _failed(self, message: Message, error: SessionError | TimeoutError) -> None:
         self._work.log.warning("turn.failed", message=message.message_id, reason=str(error) or "out of time")
         if isinstance(error, TimeoutError) or not error.code:
-            await self._discard()
+            await self.close()
         await self._end(message, Text.FAILURE)
 
     async def _recover(self, message: Message) -> None:
@@ -242,7 +247,7 @@ class Conversation:
         """The conversation's session: as it is, taken up again, or a new one where the authority changed."""
         if self._session is not None and self._session.alive and self._session_authority == authority:
             return self._session
-        await self._discard()
+        await self.close()
         bound = await self._work.store.get(SessionOf(self._work.account, self._key))
         if bound is not None and bound.authority == authority.as_text():
             try:
@@ -267,15 +272,10 @@ class Conversation:
     async def _attach(
         self, session_id: SessionId, authority: Authority, request_id: str
     ) -> TurnResult | None:
-        await self._discard()
+        await self.close()
         session, result = await attach_session(self._work.server, authority, session_id, request_id)
         self._session, self._session_authority = session, authority
         return result
-
-    async def _discard(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
 
     # --- its replies ----------------------------------------------------------
 

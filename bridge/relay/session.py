@@ -71,8 +71,8 @@ class Session:
     def __init__(
         self, connection: Connection, exits: AsyncExitStack, session_id: SessionId, tools: bool
     ) -> None:
-        self._connection, self._exits, self._tools = connection, exits, tools
-        self.session_id = session_id
+        self._connection, self._exits = connection, exits
+        self.session_id, self._tools = session_id, tools
 
     @property
     def alive(self) -> bool:

@@ -65,6 +65,11 @@ class Setup:
         return sha256("\0".join(identity).encode()).hexdigest()
 
     @property
+    def inbox(self) -> Path:
+        """Where the account's received files are, a folder per conversation."""
+        return self.home.inbox(self.channel_name, self.account_name, "any").parent
+
+    @property
     def caps(self) -> outbox.Caps:
         limits = self.config.limits
         return outbox.Caps(limits.reply_bytes, limits.part_bytes, limits.reply_files)

@@ -1,11 +1,9 @@
 """An account from request to reply: claims, polling, probing, asking, binding, room."""
 
 import asyncio
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -19,7 +17,6 @@ from bridge.channel import (
     CredentialsError,
     FileKind,
     FileWanted,
-    Identity,
     Ignored,
     RemoteFile,
     Request,
@@ -28,24 +25,20 @@ from bridge.channel import (
 )
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.errors import StoreError
-from bridge.paths import Home
-from bridge.relay.account import BATCH_ITEMS, PROBE_SECONDS, Account
+from bridge.relay.account import BATCH_ITEMS, Account
 from bridge.relay.outbox import ReplyFile
 from bridge.relay.texts import Language, Text, say
-from bridge.store.contract import Claim, CountsOf, IdentityOf, OpenMessages, Query, Step, Store
+from bridge.store.contract import Claim, CountsOf, OpenMessages, Query, Step, Store
 from tests.relay.harness import (
     NAME,
-    OWNER,
     STRANGER,
     Desk,
     FakeHealth,
     PollingChannel,
-    ProbedChannel,
     PushedChannel,
     desk,
     homes,
     message,
-    request,
     setup_for,
 )
 from tests.relay.scripted import Frame, Peer
@@ -260,19 +253,6 @@ async def test_the_conversation_idle_longest_makes_room_for_a_new_one() -> None:
         assert closed == ["s1"]
 
 
-async def test_idle_sessions_are_closed_and_only_a_stranger_s_history_is_dropped() -> None:
-    async with desk(settings={"remote_tools": "owner"}) as here:
-        await here.say("a")
-        await here.say("b", STRANGER)
-        await here.answered(2)
-        await here.clock.advance(1900)
-        await until(lambda: here.server.closed == 2)
-        assert len(here.server.frames("session.clear")) == 1
-        await here.say("c")
-        await here.answered(3)
-        assert here.server.opened == 2
-
-
 async def test_a_request_while_the_account_does_not_run_is_told_to_come_back() -> None:
     async with desk(run=False) as here:
         answer = await here.push(message("m1"))
@@ -373,65 +353,6 @@ async def test_refused_credentials_end_the_run() -> None:
         assert (await here.push(message("m1"))).status == 503
 
 
-# --- probing and identity -------
-
-
-async def test_a_probed_account_has_contact_only_when_the_platform_answered() -> None:
-    channel = ProbedChannel()
-    channel.identities = [ChannelError("down"), Identity("bot", "Bot")]
-    async with desk(channel) as here:
-        assert here.health.told == ["the platform does not answer"]
-        await here.clock.advance(5)
-        assert here.health.told[-1] == "contact"
-        stored = await here.store.get(IdentityOf(NAME))
-        assert stored is not None
-        assert (stored.bot_id, here.health.bot_id) == ("bot", "bot")
-        channel.identities = [ChannelError("down")] * 9
-        await here.clock.advance(PROBE_SECONDS)
-        assert here.health.told[-1] == "the platform does not answer"
-
-
-async def test_an_identity_is_remembered_over_a_restart() -> None:
-    async with homes() as home:
-        clock = FakeClock()
-        async with desk(ProbedChannel(), home=home, clock=clock):
-            pass
-        channel = ProbedChannel()
-        channel.identities = [ChannelError("down")] * 9
-        seen: list[Identity] = []
-
-        def read(request: Request, identity: Identity) -> Answer:
-            seen.append(identity)
-            return Answer(200)
-
-        channel.read = read  # type: ignore[method-assign]  # one channel of its own kind
-        async with desk(channel, home=home, clock=clock) as after:
-            await after.push(message("m1"))
-            assert seen == [Identity("bot", "Bot")]
-            assert after.health.bot_id == "bot"
-
-
-async def test_a_probe_that_is_refused_parks_the_account() -> None:
-    channel = ProbedChannel()
-    channel.identities = [CredentialsError("wrong secret")]
-    async with desk(channel, run=False) as here:
-        with pytest.raises(ExceptionGroup) as ended:
-            await here.account.run(here.health)
-        assert ended.group_contains(CredentialsError)
-
-
-async def test_case_3_a_large_skew_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    channel = ProbedChannel()
-    async with desk(channel, run=False) as here:
-        channel.identities = [Identity("b", "B", here.clock.now() - timedelta(hours=1))] * 3
-        async with asyncio.TaskGroup() as tasks:
-            running = tasks.create_task(here.account.run(here.health))
-            await settle()
-            await here.clock.advance(PROBE_SECONDS * 2)
-            assert capsys.readouterr().err.count("clock.skew") == 1
-            running.cancel()
-
-
 # --- binding, posting, counting -
 
 
@@ -484,27 +405,6 @@ async def test_case_57_finished_replies_go_out_after_a_restart_once_each() -> No
         async with desk(home=home, clock=clock) as last:
             await settle()
             assert last.channel.sent == []
-
-
-async def test_received_files_are_swept_when_their_time_is_over() -> None:
-    async with desk(settings={"media": {"keep_days": 1}}) as here:
-        old = here.home.inbox("test", "a", "0123456789abcdef") / "0-a.txt"
-        here.home.private_dir(old.parent)
-        old.write_text("abc")
-        await until(lambda: bool(here.clock.waits()))  # the sweep at the start is over
-        here.clock.jump(10 * 365 * 86_400)
-        await here.clock.advance(3700)
-        await until(lambda: not old.exists())
-
-
-def test_the_public_address_of_an_account() -> None:
-    home = Home(Path("/h"))
-    setup = setup_for(home, None, FakeClock(), PushedChannel(), public_url="https://x.example/")
-    assert setup.place.address == "https://x.example/channels/test/a"
-    assert setup_for(home, None, FakeClock(), PushedChannel()).place.address == ""
-    assert json.dumps([setup.channel_name, setup.account_name]) == '["test", "a"]'
-    assert request().method == "POST"
-    assert OWNER
 
 
 class AskedChannel(PushedChannel):

@@ -1,0 +1,94 @@
+"""What an account knows of its platform: whether it answers, what time it is there, and who the bot is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from bridge.channel import ChannelError, CredentialsError, Identity, Probes
+from bridge.clock import Clock
+from bridge.logs import Logger
+from bridge.relay.setup import Setup
+from bridge.retry import Backoff
+from bridge.store.contract import IdentityOf, SetIdentity
+
+PROBE_SECONDS = 300.0
+SKEW_SECONDS = 120.0
+
+
+class Health(Protocol):
+    """Where the account reports contact with its platform."""
+
+    def contact(self) -> None: ...
+    def lost(self, reason: str) -> None: ...
+    def known(self, *, bot_id: str) -> None: ...
+
+
+class OnlyTrouble:
+    """A health that learns of failed sends only: what is polled has contact while its polls succeed."""
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+
+    def contact(self) -> None:
+        """A send that succeeds does not show that anything can be received."""
+
+    def lost(self, reason: str) -> None:
+        self._health.lost(reason)
+
+
+class PlatformClock:
+    """How far the platform's clock is from ours: ages are judged by it. A large difference is told once."""
+
+    def __init__(self, clock: Clock, log: Logger) -> None:
+        self._clock, self._log = clock, log
+        self._offset = timedelta()
+        self._told = False
+
+    def now(self) -> datetime:
+        return self._clock.now() + self._offset
+
+    def learn(self, platform_time: datetime | None) -> None:
+        """Take over what the platform says; None, where it said nothing, changes nothing."""
+        if platform_time is None:
+            return
+        self._offset = platform_time - self._clock.now()
+        if abs(self._offset.total_seconds()) > SKEW_SECONDS and not self._told:
+            self._told = True
+            self._log.warning("clock.skew", seconds=round(self._offset.total_seconds()))
+
+
+async def stored_identity(setup: Setup) -> Identity:
+    """Who the bot is, as the last probe told."""
+    stored = await setup.store.get(IdentityOf(setup.name))
+    return Identity(stored.bot_id, stored.name) if stored else Identity()
+
+
+async def probe(
+    channel: Probes, setup: Setup, health: Health, platform: PlatformClock, learn: Callable[[Identity], None]
+) -> None:
+    """Prove contact now and every five minutes, for ever.
+
+    Raises:
+        CredentialsError: the platform refuses the account.
+    """
+    backoff = Backoff(setup.clock, setup.rng)
+    while True:
+        try:
+            identity = await channel.probe()
+        except CredentialsError:
+            raise
+        except ChannelError as error:
+            health.lost("the platform does not answer")
+            if backoff.failures == 0:
+                setup.log.warning("probe.failed", reason=str(error))
+            await backoff.wait()
+            continue
+        backoff.reset()
+        health.contact()
+        health.known(bot_id=identity.bot_id)
+        platform.learn(identity.platform_time)
+        learn(identity)
+        await setup.store.do(SetIdentity(setup.name, identity.bot_id, identity.name))
+        await setup.clock.sleep(PROBE_SECONDS)

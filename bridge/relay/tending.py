@@ -1,0 +1,35 @@
+"""What an account lets go of in time: idle sessions and received files."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import timedelta
+
+from bridge.ids import ConversationKey
+from bridge.media import files
+from bridge.relay.conversation import Conversation
+from bridge.relay.setup import Setup
+
+TEND_SECONDS = 30.0
+SWEEP_SECONDS = 3600.0
+
+
+async def tend(setup: Setup, conversations: dict[ConversationKey, Conversation]) -> None:
+    """Close idle sessions, and sweep received files at the start and hourly, for ever."""
+    swept = -SWEEP_SECONDS
+    while True:
+        now = setup.clock.monotonic()
+        limit = setup.config.limits.idle_seconds
+        for key in [key for key, one in conversations.items() if one.idle_seconds >= limit]:
+            await conversations.pop(key).retire()
+        if now - swept >= SWEEP_SECONDS:
+            swept = now
+            await _sweep(setup)
+        await setup.clock.sleep(TEND_SECONDS)
+
+
+async def _sweep(setup: Setup) -> None:
+    keep = timedelta(days=setup.settings.media.keep_days)
+    with suppress(OSError):
+        await asyncio.to_thread(files.sweep, setup.inbox, keep, setup.clock.now())

@@ -1,0 +1,86 @@
+"""An account's contact with its platform: probes, identity and the platform's clock."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from bridge.channel import Answer, ChannelError, CredentialsError, Identity, Request
+from bridge.channel.testing.clock import FakeClock, settle
+from bridge.logs import get_logger
+from bridge.relay.contact import PROBE_SECONDS, OnlyTrouble, PlatformClock
+from bridge.store.contract import IdentityOf
+from tests.relay.harness import NAME, FakeHealth, ProbedChannel, desk, homes, message
+
+
+async def test_a_probed_account_has_contact_only_when_the_platform_answered() -> None:
+    channel = ProbedChannel()
+    channel.identities = [ChannelError("down"), Identity("bot", "Bot")]
+    async with desk(channel) as here:
+        assert here.health.told == ["the platform does not answer"]
+        await here.clock.advance(5)
+        assert here.health.told[-1] == "contact"
+        stored = await here.store.get(IdentityOf(NAME))
+        assert stored is not None
+        assert (stored.bot_id, here.health.bot_id) == ("bot", "bot")
+        channel.identities = [ChannelError("down")] * 9
+        await here.clock.advance(PROBE_SECONDS)
+        assert here.health.told[-1] == "the platform does not answer"
+
+
+async def test_an_identity_is_remembered_over_a_restart() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        async with desk(ProbedChannel(), home=home, clock=clock):
+            pass
+        channel = ProbedChannel()
+        channel.identities = [ChannelError("down")] * 9
+        seen: list[Identity] = []
+
+        def read(request: Request, identity: Identity) -> Answer:
+            seen.append(identity)
+            return Answer(200)
+
+        channel.read = read  # type: ignore[method-assign]  # one channel of its own kind
+        async with desk(channel, home=home, clock=clock) as after:
+            await after.push(message("m1"))
+            assert seen == [Identity("bot", "Bot")]
+            assert after.health.bot_id == "bot"
+
+
+async def test_a_probe_that_is_refused_parks_the_account() -> None:
+    channel = ProbedChannel()
+    channel.identities = [CredentialsError("wrong secret")]
+    async with desk(channel, run=False) as here:
+        with pytest.raises(ExceptionGroup) as ended:
+            await here.account.run(here.health)
+        assert ended.group_contains(CredentialsError)
+
+
+async def test_case_3_a_large_skew_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    channel = ProbedChannel()
+    async with desk(channel, run=False) as here:
+        channel.identities = [Identity("b", "B", here.clock.now() - timedelta(hours=1))] * 3
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(here.account.run(here.health))
+            await settle()
+            await here.clock.advance(PROBE_SECONDS * 2)
+            assert capsys.readouterr().err.count("clock.skew") == 1
+            running.cancel()
+
+
+def test_a_polled_account_learns_of_failed_sends_only() -> None:
+    health = FakeHealth()
+    only = OnlyTrouble(health)
+    only.contact()
+    only.lost("sending fails")
+    assert health.told == ["sending fails"]
+
+
+def test_the_platform_s_time_is_ours_until_it_says_otherwise() -> None:
+    clock = FakeClock()
+    platform = PlatformClock(clock, get_logger("test"))
+    assert platform.now() == clock.now()
+    platform.learn(clock.now() + timedelta(seconds=5))
+    platform.learn(None)
+    assert platform.now() - clock.now() == timedelta(seconds=5)

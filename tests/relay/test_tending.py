@@ -1,0 +1,28 @@
+"""What an account lets go of in time."""
+
+from bridge.channel.testing.clock import until
+from tests.relay.harness import STRANGER, desk
+
+
+async def test_idle_sessions_are_closed_and_only_a_stranger_s_history_is_dropped() -> None:
+    async with desk(settings={"remote_tools": "owner"}) as here:
+        await here.say("a")
+        await here.say("b", STRANGER)
+        await here.answered(2)
+        await here.clock.advance(1900)
+        await until(lambda: here.server.closed == 2)
+        assert len(here.server.frames("session.clear")) == 1
+        await here.say("c")
+        await here.answered(3)
+        assert here.server.opened == 2
+
+
+async def test_received_files_are_swept_when_their_time_is_over() -> None:
+    async with desk(settings={"media": {"keep_days": 1}}) as here:
+        old = here.home.inbox("test", "a", "0123456789abcdef") / "0-a.txt"
+        here.home.private_dir(old.parent)
+        old.write_text("abc")
+        await until(lambda: bool(here.clock.waits()))  # the sweep at the start is over
+        here.clock.jump(10 * 365 * 86_400)
+        await here.clock.advance(3700)
+        await until(lambda: not old.exists())

@@ -1,8 +1,11 @@
 """Turns one after the other: the queue, pause, clear, and the numbers over all of it."""
 
 import asyncio
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bridge.agents.contract import AgentUsage, Gate, Sink, Turn
 from bridge.config import SessionsTable
@@ -277,3 +280,81 @@ async def test_an_entry_is_moved_and_updated_before_it_runs() -> None:
         for _ in range(3):
             await client.until("turn.completed")
         assert [turn.prompt for turn in agent.turns] == ["c", "a", "B"]
+
+
+class Stream:
+    """Checks a session's stream as it comes: numbers without gaps, and one turn at a time."""
+
+    def __init__(self) -> None:
+        self.running = ""
+        self.begun: set[str] = set()
+        self.ended: set[str] = set()
+        self.waiting: dict[str, int] = {}
+        self.last = 1
+
+    def see(self, event: Event) -> None:
+        kind = event["type"]
+        if "seq" in event:
+            assert event["seq"] == self.last + 1
+            self.last = event["seq"]
+        if kind == "queue.enqueued":
+            self.waiting[event["entry"]["queue_id"]] = event["entry"]["revision"]
+        elif kind in ("queue.dequeued", "queue.removed"):
+            del self.waiting[event["queue_id"]]
+        elif kind in ("queue.moved", "queue.updated"):
+            entry = event.get("entry", event)
+            self.waiting[entry["queue_id"]] = entry["revision"]
+        elif kind == "session.cleared":
+            assert not self.running
+            self.waiting.clear()
+        elif kind == "turn.started":
+            assert not self.running
+            self.running = event["turn_id"]
+            self.begun.add(self.running)
+        elif kind in ENDS:
+            assert event["turn_id"] == self.running
+            self.ended.add(self.running)
+            self.running = ""
+        elif "turn_id" in event and kind != "queue.dequeued":
+            assert event["turn_id"] == self.running
+
+
+ACTS = ("start", "start", "hold", "cancel", "pause", "resume", "clear", "remove", "move", "update", "read")
+MORE: dict[str, dict[str, Any]] = {"move": {"before_queue_id": None}, "update": {"prompt": "start"}}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 9)), max_size=25))
+async def test_whatever_a_client_asks_the_stream_stays_well_formed(acts: list[tuple[str, int]]) -> None:
+    held = Held()
+    async with serving(ScriptedAgent(hold=held)) as server:
+        client, stream = await server.session(), Stream()
+        for act, number in acts:
+            waiting = list(stream.waiting.items())
+            entry = (
+                dict(zip(("queue_id", "revision"), waiting[number % len(waiting)], strict=True))
+                if waiting
+                else {}
+            )
+            match act:
+                case "start" | "hold":
+                    client.ask("turn.start", prompt=act)
+                case "cancel":
+                    client.ask("turn.cancel", turn_id=stream.running)
+                case "pause" | "resume":
+                    client.ask("session.pause", paused=act == "pause")
+                case "clear":
+                    client.ask("session.clear")
+                case "remove" | "move" | "update" if entry:
+                    client.ask(f"queue.{act}", **entry, **MORE.get(act, {}))
+            mark = client.say(type="daemon.control", command={"action": "status"})
+            while (event := await client.event()).get("request_id") != mark:
+                stream.see(event)
+        held.go.set()
+        client.ask("session.pause", paused=False, request_id="last")
+        resumed = False
+        while not resumed or stream.running or stream.waiting:
+            event = await client.event()
+            stream.see(event)
+            resumed = resumed or event.get("request_id") == "last"
+        assert stream.begun == stream.ended

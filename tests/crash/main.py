@@ -17,7 +17,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,6 +36,18 @@ STUCK_SECONDS = 30.0  # without any progress in the end; a part may wait that lo
 BROKEN_STUCK_SECONDS = 2.5
 UNUSED = ("UnbindSession", "DropSession")  # steps that no part of the daemon takes yet
 SHOWN_BREACHES = 40
+OCCURRENCES = {  # steps that are taken less often in one life than the others
+    "Bind": (1, 2, 4),
+    "Recover": (1, 2, 4),
+    "SetIdentity": (1, 2),
+    "Prune": (1,),
+    "BindSession": (1, 2),
+    "OpenSession": (1, 2),
+    "ClearSession": (1, 2),
+    "ReserveSeq": (1, 2),
+    "Mark": (1, 2),
+    "Hold": (1, 2),
+}
 
 
 @dataclass(frozen=True)
@@ -201,10 +212,11 @@ class Run:
             print(told, file=sys.stderr, flush=True)
 
 
-def points(counts: Sequence[int]) -> tuple[Point, ...]:
-    """Before and after every step, at each of the occurrences ``counts``."""
+def points(*, once: bool) -> tuple[Point, ...]:
+    """Before and after every step, at several of its occurrences in one life, or at the first alone."""
     names = [step.__name__ for step in STEPS if step.__name__ not in UNUSED]
-    return tuple(Point(name, when, n) for name in names for when in ("before", "after") for n in counts)
+    counts = {name: (1,) if once else OCCURRENCES.get(name, (1, 2, 5)) for name in names}
+    return tuple(Point(name, when, n) for name in names for when in ("before", "after") for n in counts[name])
 
 
 SHORT = tuple(map(Point.read, ("Claim:after:2", "Start:after:1", "Answer:after:2", "Sending:after:2")))
@@ -218,7 +230,7 @@ def plan_of(args: argparse.Namespace) -> Plan:
     kills = args.kills if args.kills is not None else (20 if args.quick else 200)
     if args.points_only:
         kills = 0
-    return Plan(points((1,) if args.quick else (1, 2, 5)), kills, 1 if args.quick else 3)
+    return Plan(points(once=args.quick), kills, 1 if args.quick else 3)
 
 
 def report(run: Run, verdict: Verdict, seconds: float) -> None:

@@ -44,6 +44,7 @@ CRASH_SECONDS = 60.0  # ... these end the daemon: the service manager starts it 
 PAUSE_SECONDS = 1.0
 SETTLE_SECONDS = 2.0
 UPKEEP_SECONDS = 60.0
+WATCH_SECONDS = 2.0
 HELD_DAYS = 7
 SPARE_DESCRIPTORS = 512  # for the store, connections to platforms, files
 
@@ -131,6 +132,7 @@ class Daemon:
             keep("sessions", sessions.run)
             keep("web", lambda: self._listen(port))
             keep("accounts", lambda: self._run_accounts(planner, sessions.ready, started))
+            keep("watch", lambda: self._watch(planner, started))
             keep("upkeep", lambda: upkeep(store, self._config.store.keep_days, self._home, self._clock))
             await started.wait()
             await self._settle()
@@ -192,6 +194,21 @@ class Daemon:
         await self._settle()
         if broken := [plan.first for plan in plans if plan.first.state is State.FAILED]:
             raise ConfigError("; ".join(f"{one.id}: {one.reason}" for one in broken))
+
+    async def _watch(self, planner: Planner, started: asyncio.Event) -> None:
+        """Reload whenever the settings or credentials on disk are others than before."""
+        await started.wait()
+        seen = await asyncio.to_thread(planner.stamps)
+        while True:
+            await self._clock.sleep(WATCH_SECONDS)
+            now = await asyncio.to_thread(planner.stamps)
+            if now == seen:
+                continue
+            seen = now
+            try:
+                await self._reload(planner)
+            except ConfigError as error:
+                log.warning("reload.failed", error=error)
 
     async def _settle(self) -> None:
         """Let accounts find their platforms, but wait for none that takes long."""

@@ -67,6 +67,14 @@ class Served:
             raise
 
 
+def _stamp(path: Path) -> tuple[str, int, int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return (str(path), 0, 0, 0)
+    return (str(path), found.st_ino, found.st_size, found.st_mtime_ns)
+
+
 def _copies(files: Sequence[Path], home: Home) -> list[ReplyFile]:
     """All of ``files`` copied, or none. Blocking; raises as ``_copied``."""
     copies: list[ReplyFile] = []
@@ -117,6 +125,11 @@ class Planner:
         return [
             self._broken(one) if isinstance(one, BrokenAccount) else self._plan(one, config) for one in found
         ]
+
+    def stamps(self) -> frozenset[tuple[str, int, int, int]]:
+        """Of the files that plans are made of: which they are and when they changed. Blocking, briefly."""
+        files = [self.home.config, *(self.home.root / "credentials").glob("*/*.json")]
+        return frozenset(_stamp(path) for path in files)
 
     def _broken(self, account: BrokenAccount) -> Plan:
         first = Snapshot(

@@ -112,6 +112,26 @@ async def test_a_reload_of_a_broken_file_changes_nothing(capsys: pytest.CaptureF
     assert "reload.needs_restart" in capsys.readouterr().err
 
 
+async def test_settings_that_change_on_disk_are_read_within_two_seconds(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    clock = FakeClock()
+    with short_home() as home:
+        async with daemon(home, clock):
+            await until(lambda: 2.0 in clock.waits())
+            await clock.advance(2)
+            keep(home, "second")
+            await until(lambda: 2.0 in clock.waits())
+            await clock.advance(2)
+            while len((await control(home, commands.Status())).components) < 2:
+                await asyncio.sleep(0.002)
+            write_settings(home, "[[[")
+            await until(lambda: 2.0 in clock.waits())
+            await clock.advance(2)
+            await until(lambda: 2.0 in clock.waits())
+    assert "reload.failed" in capsys.readouterr().err
+
+
 async def test_health_is_served_and_other_paths_are_not() -> None:
     with short_home() as home:
         async with daemon(home) as running:

@@ -174,6 +174,22 @@ async def test_a_message_that_is_not_stored_leaves_no_copies(tmp_path: Path) -> 
         assert os.listdir(here.home.outbox) == []
 
 
+async def test_files_that_plans_are_made_of_have_other_stamps_once_they_change(tmp_path: Path) -> None:
+    async with setting(tmp_path) as here:
+        seen = [here.planner.stamps()]
+        for path in (here.home.config, here.home.credentials("webhook", "new")):
+            write_private(path, b"{}")
+            seen.append(here.planner.stamps())
+            write_private(path, b"[]")
+            seen.append(here.planner.stamps())
+            path.unlink()
+            seen.append(here.planner.stamps())
+        assert seen[0] == seen[3] == seen[6]
+        assert len(set(seen)) == 5
+        (here.home.credentials("webhook", "new").parent / "notes.txt").write_text("x")
+        assert here.planner.stamps() == seen[0]
+
+
 async def test_another_workspace_is_a_change(tmp_path: Path) -> None:
     async with setting(tmp_path) as here:
         assert here.plan({}).key != here.plan({"workspace": str(tmp_path)}).key

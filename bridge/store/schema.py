@@ -36,9 +36,19 @@ def open_file(path: Path) -> sqlite3.Connection:
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """A connection that only reads; raises as ``open_file`` does."""
+    """A connection that only reads, and has read: only then is it part of the file's locking.
+
+    Raises:
+        ConfigError: as ``open_file``.
+    """
     try:
-        return database.connect_reader(path)
+        db = database.connect_reader(path)
+        try:
+            version(db)
+        except sqlite3.Error:
+            db.close()
+            raise
+        return db
     except sqlite3.Error as error:
         raise _refusal(error, path) from error
 

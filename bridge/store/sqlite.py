@@ -78,6 +78,9 @@ async def open_store(
             yield SqliteStore(writer, reader, read_db)
         finally:
             writer.refuse("the store is closing: start the daemon again")
+            if not await call(writer.worker, writer.finish, ()):
+                # Before the reader: the last connection to close would checkpoint, after a failed sync.
+                await call(writer.worker, writer.close, ())
             await call(reader, read_db.close, ())
     finally:
         reader.stop()

@@ -70,13 +70,19 @@ class Writer:
         """From now on every new step fails for ``reason``."""
         self._refusal = self._refusal or reason
 
+    def finish(self) -> bool:
+        """Take what still waits. False: a sync has failed, now or before."""
+        self._drain()
+        return not self._broken
+
     def close(self) -> None:
-        """Take what still waits, move the log into the database, and close it."""
+        """Take what still waits, move the log into the database, and close it. Closing again does nothing."""
         if self._cursor is None or self._checkpoints is None:  # it could not be opened
             return
         self._drain()
         self._checkpoint(partial(self._checkpoints.run, "TRUNCATE"))
         self._cursor.connection.close()
+        self._cursor = self._checkpoints = None
 
     def _drain(self) -> None:
         while group := self._next_group():

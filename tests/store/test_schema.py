@@ -62,8 +62,9 @@ def test_another_programs_database_is_refused_and_left_as_it_is(path: Path, vers
 def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
     database.create_private(path)
     path.write_bytes(b"no database at all" * 100)
-    with pytest.raises(ConfigError, match="is damaged: restore a copy"):
-        schema.open_file(path)
+    for open_it in (schema.open_file, schema.open_reader):
+        with pytest.raises(ConfigError, match="is damaged: restore a copy"):
+            open_it(path)
 
 
 def test_a_path_that_cannot_be_used_is_refused(path: Path) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from bridge.errors import ConfigError, StoreError
-from bridge.ids import MessageId
-from bridge.store.contract import CountsOf, MessageState, OpenMessages, Start
+from bridge.ids import AccountId, MessageId
+from bridge.store.contract import CountsOf, MessageState, OpenMessages, OpenParts, Start
 from bridge.store.sqlite import SqliteStore, open_store
 from bridge.store.workers import InlineWorker
+from tests.store.disk import Disk
 from tests.store.values import ACCOUNT, DUPLICATE, NEW, SESSION, claim, message, open_ids
 
 ROOT = Path(__file__).parents[2]
@@ -84,6 +85,13 @@ async def test_a_caller_reads_its_own_steps(path: Path) -> None:
             assert len(await store.get(OpenMessages(ACCOUNT))) == number + 1
 
 
+async def test_a_question_that_cannot_be_asked_fails_in_our_words(path: Path) -> None:
+    async with open_store(path) as store:
+        for query in (OpenParts(ACCOUNT, after=1 << 70), OpenParts(AccountId("\ud800"))):
+            with pytest.raises(StoreError, match="cannot be stored"):
+                await store.get(query)
+
+
 async def test_the_backlog_counts_steps_without_an_answer(path: Path) -> None:
     async with open_store(path) as store:
         async with asyncio.TaskGroup() as tasks:
@@ -121,6 +129,58 @@ async def test_a_full_disk_refuses_until_there_is_space(path: Path) -> None:
         assert await open_ids(store) == ["before"]
         limit(store, "1000000")
         assert await store.do(claim(message("big", payload="x" * 1_000_000))) == (NEW,)
+
+
+async def test_after_a_failed_sync_the_file_is_left_as_it_is(path: Path) -> None:
+    fatal: list[StoreError] = []
+    async with open_store(path, fatal=fatal.append) as store:
+        await store.do(claim(message("a")))
+        assert store._writer._cursor is not None
+        disk = Disk(store._writer._cursor)
+        store._writer._cursor = disk  # type: ignore[assignment]  # a fake disk under a real connection
+        disk.fail = {"COMMIT": "SQLITE_IOERR_FSYNC"}
+        for name in "bc":
+            with pytest.raises(StoreError):
+                await store.do(claim(message(name)))
+        disk.fail = {}
+    assert len(fatal) == 1
+    assert path.with_name(path.name + "-wal").stat().st_size > 0
+    async with open_store(path) as store:
+        assert await open_ids(store) == ["a"]
+
+
+FULL = """
+import asyncio, resource, sys
+from pathlib import Path
+from bridge.errors import StoreError
+from bridge.store.sqlite import open_store
+from tests.store.values import claim, message, open_ids
+
+def limit(size):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+async def main():
+    stored, refused, fatal = [], 0, []
+    async with open_store(Path(sys.argv[1]), fatal=fatal.append) as store:
+        limit(600_000)
+        for number in range(40):
+            try:
+                await store.do(claim(message(str(number), payload="x" * 20_000)))
+                stored.append(str(number))
+            except StoreError:
+                refused += 1
+        limit(resource.RLIM_INFINITY)
+        await store.do(claim(message("after")))
+        assert await open_ids(store) == [*stored, "after"]
+    assert refused > 10 and len(stored) > 10 and not fatal
+
+asyncio.run(main())
+"""
+
+
+def test_files_that_may_not_grow_refuse_steps_and_nothing_else(path: Path) -> None:
+    child = subprocess.run([sys.executable, "-c", FULL, str(path)], cwd=ROOT, capture_output=True, text=True)
+    assert (child.returncode, child.stderr) == (0, "")
 
 
 def limit(store: SqliteStore, pages: str) -> None:

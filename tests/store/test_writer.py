@@ -1,5 +1,4 @@
 import asyncio
-import sqlite3
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -13,28 +12,8 @@ from bridge.store.checkpoints import Checkpoints
 from bridge.store.contract import Step
 from bridge.store.workers import InlineWorker
 from bridge.store.writer import GROUP_STEPS, Writer
+from tests.store.disk import Disk, failure
 from tests.store.values import DUPLICATE, NEW, claim, message
-
-
-class Disk:
-    """A cursor whose statements fail as ``fail`` says, by first word and the name of SQLite's error."""
-
-    def __init__(self, cursor: sqlite3.Cursor) -> None:
-        self._cursor = cursor
-        self.fail: dict[str, str] = {}
-        self.seen: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._cursor, name)
-
-    def execute(self, statement: str, values: Any = ()) -> sqlite3.Cursor:
-        word = statement.split()[0]
-        self.seen.append(word)
-        if word in self.fail:
-            error = sqlite3.OperationalError("disk I/O error")
-            error.sqlite_errorcode = getattr(sqlite3, self.fail[word])
-            raise error
-        return self._cursor.execute(statement, values)
 
 
 class BadCheckpoints(Checkpoints):
@@ -67,12 +46,6 @@ async def opened(folder: Path) -> AsyncIterator[Opened]:
         yield one
     finally:
         one.writer.close()
-
-
-def failure(name: str) -> sqlite3.OperationalError:
-    error = sqlite3.OperationalError("disk I/O error")
-    error.sqlite_errorcode = getattr(sqlite3, name)
-    return error
 
 
 async def test_what_waits_is_committed_together(tmp_path: Path) -> None:

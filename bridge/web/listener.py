@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Protocol, cast
@@ -133,7 +134,7 @@ async def listening(
     try:
         bound = await asyncio.get_running_loop().create_server(server, table.host, table.port, backlog=1024)
     except OSError as error:
-        why = error.strerror or "it cannot be had"
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else "no such host"
         raise ConfigError(
             f"cannot listen on web.host {table.host}, web.port {table.port}: {why}: choose another"
         ) from error

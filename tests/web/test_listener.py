@@ -10,7 +10,7 @@ import pytest
 from bridge import logs
 from bridge.channel import Answer
 from bridge.channel.contract import FileAnswer
-from bridge.channel.testing.clock import START
+from bridge.channel.testing.clock import START, FakeClock
 from bridge.config import WebTable
 from bridge.errors import ConfigError, StoreError
 from bridge.web.listener import listening
@@ -140,7 +140,7 @@ async def test_health_counts_states_and_readiness_needs_all_that_are_on(
 async def test_an_address_that_is_taken_is_an_operators_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         table = WebTable(port=taken.getsockname()[1])
-        with pytest.raises(ConfigError, match=r"web\.port \d+: .*choose another"):
+        with pytest.raises(ConfigError, match=r"web\.port \d+: Address already in use: choose another"):
             async with listening(table, lambda channel, account: None, None, dict):  # type: ignore[arg-type]
                 pass
 
@@ -161,3 +161,10 @@ async def test_at_the_end_nothing_listens_and_requests_are_let_finish() -> None:
         account.gate.set()
         assert (await caller.answer())[0] == 200
         assert await caller.rest() == b""
+
+
+async def test_a_host_that_is_not_ours_is_an_operators_error() -> None:
+    table = WebTable(host="203.0.113.1", port=0)
+    with pytest.raises(ConfigError, match=r"web\.host 203\.0\.113\.1"):
+        async with listening(table, lambda channel, account: None, FakeClock(), dict):
+            pass

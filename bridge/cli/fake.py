@@ -69,8 +69,18 @@ def run(args: argparse.Namespace) -> int:
     from bridge.cli.fake_setup import prepare
 
     setup = prepare(args.write, args.to, args.port)
-    screen = Screen(sys.stdout, sys.stdin.isatty() and sys.stdout.isatty())
-    return asyncio.run(play(setup, _folder(args.out, setup), screen, sys.stdin, args.wait))
+    screen = Screen(sys.stdout, sys.stdin.isatty() and sys.stdout.isatty(), EPILOG)
+    try:
+        return asyncio.run(play(setup, _folder(args.out, setup), screen, sys.stdin, args.wait))
+    except ExceptionGroup as group:
+        raise first_of(group) from None
+
+
+def first_of(error: Exception) -> Exception:
+    """What a group of tasks ended by, so that a closed pipe is still told as one."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _folder(chosen: str | None, setup: Setup) -> Path:

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import mimetypes
+import re
 import shlex
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from bridge.channel.testing.fakes.feishu import FakeFeishu, FakeFile, Push, Sent, throttled
-from bridge.cli.fake import EPILOG
 from bridge.cli.fake_setup import APP_ID, Setup, to_paste
-from bridge.clock import Clock
 from bridge.errors import ConfigError
 from bridge.media.names import safe_name
 
+if TYPE_CHECKING:
+    from bridge.channel.testing.fakes.feishu import FakeFeishu, FakeFile, Push, Sent
+    from bridge.clock import Clock
+
 SETTLE_SECONDS = 1.0  # after an answer: its further parts and files follow at once
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _DIM, _BOLD, _PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
 
 
 class Screen:
     """Where to show things: with colours and a prompt when a person is at it, else plain lines."""
 
-    def __init__(self, out: TextIO, interactive: bool) -> None:
+    def __init__(self, out: TextIO, interactive: bool, help_text: str) -> None:
         self._out = out
+        self.help_text = help_text
         self.interactive = interactive
 
     def row(self, who: str, text: str) -> None:
@@ -55,6 +60,8 @@ async def play(
     clock: Clock | None = None,
 ) -> int:
     """Serve the platform until ``source`` ends. Returns 1 when a piped message had no answer in time."""
+    from bridge.channel.testing.fakes.feishu import FakeFeishu
+
     fake = FakeFeishu(
         APP_ID,
         setup.secrets["app_secret"],
@@ -102,12 +109,14 @@ async def lines(source: TextIO, screen: Screen) -> AsyncIterator[str]:
     loop, queue = asyncio.get_running_loop(), asyncio.Queue[str]()
 
     def read() -> None:
-        try:
-            for line in iter(source.readline, ""):
+        line = "\n"
+        with suppress(RuntimeError):  # the loop has ended before the input
+            while line:
+                try:
+                    line = source.readline()
+                except (OSError, ValueError):  # the terminal is gone, or what came is no text
+                    line = ""
                 loop.call_soon_threadsafe(queue.put_nowait, line)
-            loop.call_soon_threadsafe(queue.put_nowait, "")
-        except RuntimeError:  # the loop has ended before the input
-            return
 
     threading.Thread(target=read, daemon=True).start()
     screen.prompt()
@@ -147,7 +156,7 @@ class Player:
         return True
 
     async def _help(self, _: str) -> None:
-        self._screen.note(EPILOG)
+        self._screen.note(self._screen.help_text)
 
     async def _as(self, rest: str) -> None:
         name, _, text = rest.partition(" ")
@@ -172,10 +181,14 @@ class Player:
         if seconds and not seconds.isdecimal():
             self._screen.note("/throttle takes seconds as a number")
             return
+        from bridge.channel.testing.fakes.feishu import throttled
+
         self._fake.next(throttled(float(seconds or 5)))
         self._screen.note(f"the bot's next message is refused for {seconds or 5} s")
 
     async def _file(self, rest: str) -> None:
+        from bridge.channel.testing.fakes.feishu import FakeFile
+
         try:
             path, *words = shlex.split(rest)
             data = await asyncio.to_thread(_read, path)
@@ -289,6 +302,4 @@ def _save(data: bytes, name: str, folder: Path) -> Path:
 
 def _visible(text: str) -> str:
     """Without the controls by which a text could play with a terminal."""
-    return "".join(
-        char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text
-    )
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -69,8 +69,14 @@ class Api:
         self._tokens = Tokens(http, app_id, secret, now)
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> Result:
-        token = await self._tokens.get()
-        return self._judged(await self._http.get(path, query, headers=_bearer(token)), token)
+        """Read something; a token that is no longer good is replaced at once, as nothing was changed."""
+        for _ in range(2):
+            token = await self._tokens.get()
+            result = judge(await self._http.get(path, query, headers=_bearer(token)))
+            if result.code not in codes.TOKEN:
+                return result
+            self._tokens.drop(token)
+        raise UnreachableError(_STALE)
 
     async def post(self, path: str, json: object, query: Mapping[str, str] | None = None) -> Result:
         token = await self._tokens.get()
@@ -91,25 +97,28 @@ class Api:
 
     @asynccontextmanager
     async def download(self, path: str, query: Mapping[str, str]) -> AsyncIterator[Stream]:
-        """Open something large. A refusal may come as JSON under status 200: no file's name is with it.
+        """Open something large; a token that is no longer good is replaced at once, as in ``get``.
 
         Raises:
             ChannelError: it was refused.
         """
-        token = await self._tokens.get()
-        async with self._http.stream(path, query, headers=_bearer(token)) as stream:
-            named = "Content-Disposition" in stream.headers
-            if stream.status not in (200, 206) or (stream.mime == "application/json" and not named):
-                answer = await stream.answer(_REFUSAL_BYTES)
-                self._judged(answer, token).checked()
-                raise ChannelError(f"GET {stream.host}: no file came")
-            yield stream
+        for _ in range(2):
+            token = await self._tokens.get()
+            async with self._http.stream(path, query, headers=_bearer(token)) as stream:
+                if _is_file(stream):
+                    yield stream
+                    return
+                result = judge(await stream.answer(_REFUSAL_BYTES))
+            if result.code not in codes.TOKEN:
+                raise ChannelError(f"GET {stream.host}: {result.reason or 'no file came'}")
+            self._tokens.drop(token)
+        raise UnreachableError(_STALE)
 
     def _judged(self, answer: HttpAnswer, token: str) -> Result:
         result = judge(answer)
         if result.code in codes.TOKEN:
             self._tokens.drop(token)
-            raise UnreachableError(f"{answer.host}: the access token is no longer good")
+            raise UnreachableError(_STALE)
         return result
 
 
@@ -214,6 +223,11 @@ def segment(value: str) -> str:
     return quote(value, safe="")
 
 
+def _is_file(stream: Stream) -> bool:
+    """A refusal may come as JSON under status 200; a file that is JSON comes with its name."""
+    return stream.status == 200 and (stream.mime != "application/json" or _NAME in stream.headers)
+
+
 def _is_token(token: str) -> bool:
     return token.isascii() and token.isprintable() and token != "" and " " not in token
 
@@ -222,5 +236,7 @@ def _bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
+_NAME = "Content-Disposition"
+_STALE = "the platform's access token is no longer good"
 _UPLOAD_SECONDS = 120.0
 _REFUSAL_BYTES = 65_536

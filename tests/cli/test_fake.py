@@ -52,6 +52,19 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         run("--port", str(free_port()), "--out", str(tmp_path / "file" / "x"))
 
 
+def test_a_reader_that_leaves_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closing(io.StringIO):
+        def write(self, text: str) -> int:
+            if "there is nothing to send" in text:
+                raise BrokenPipeError
+            return len(text)
+
+    monkeypatch.setattr(sys, "stdin", io.StringIO("/group\n"))
+    monkeypatch.setattr(sys, "stdout", Closing())
+    with pytest.raises(BrokenPipeError):
+        run("--port", str(free_port()), "--out", str(tmp_path))
+
+
 def test_its_help_tells_what_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         run("--help")

@@ -3,11 +3,13 @@ import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bridge.channel import Inbound
 from bridge.channel.testing.clock import FakeClock
+from bridge.cli.fake import EPILOG
 from bridge.cli.fake_play import Screen, play
 from bridge.cli.fake_setup import Setup, new_secrets
 from bridge.errors import ConfigError
@@ -31,7 +33,9 @@ class Stage:
         source = io.StringIO("".join(f"{line}\n" for line in lines))
         async with self.bot.served(self.setup.port, self.setup.secrets) as address, passing() as clock:
             setup = Setup(address, self.setup.port, "fake", self.setup.secrets)
-            return await play(setup, self.folder, Screen(self.out, interactive), source, wait_seconds, clock)
+            return await play(
+                setup, self.folder, Screen(self.out, interactive, EPILOG), source, wait_seconds, clock
+            )
 
     @property
     def shown(self) -> str:
@@ -145,7 +149,7 @@ async def test_a_daemon_that_is_not_there_is_told(tmp_path: Path) -> None:
     out = io.StringIO()
     setup = Setup(f"http://127.0.0.1:{free_port()}/channels/feishu/fake", free_port(), "fake", new_secrets())
     async with passing() as clock:
-        assert await play(setup, tmp_path, Screen(out, False), io.StringIO("hi\n"), 0.05, clock) == 1
+        assert await play(setup, tmp_path, Screen(out, False, EPILOG), io.StringIO("hi\n"), 0.05, clock) == 1
     assert "is the daemon running?" in out.getvalue()
 
 
@@ -168,6 +172,14 @@ async def test_text_of_the_bot_cannot_play_with_the_terminal(stage: Stage) -> No
     assert "a\N{REPLACEMENT CHARACTER}2Jb\n         c" in stage.shown
 
 
+async def test_a_terminal_that_goes_away_is_the_end(stage: Stage) -> None:
+    class Gone(io.StringIO):
+        def readline(self, size: int | None = -1) -> Any:
+            raise OSError("gone")
+
+    assert await play(stage.setup, stage.folder, Screen(stage.out, True, EPILOG), Gone(), 1) == 0
+
+
 async def test_a_port_that_is_taken_says_what_to_do(stage: Stage) -> None:
     async with stage.bot.served(1, stage.setup.secrets) as address:
         taken = int(address.split(":")[2].split("/")[0])
@@ -175,7 +187,7 @@ async def test_a_port_that_is_taken_says_what_to_do(stage: Stage) -> None:
             await play(
                 Setup(address, taken, "fake", new_secrets()),
                 stage.folder,
-                Screen(stage.out, False),
+                Screen(stage.out, False, EPILOG),
                 io.StringIO(),
                 1,
             )
@@ -185,6 +197,6 @@ async def test_a_home_that_was_written_is_named_and_its_secrets_are_not(stage: S
     setup = Setup(
         "http://127.0.0.1:1/channels/feishu/fake", stage.setup.port, "fake", new_secrets(), stage.folder
     )
-    assert await play(setup, stage.folder, Screen(stage.out, False), io.StringIO(), 1) == 0
+    assert await play(setup, stage.folder, Screen(stage.out, False, EPILOG), io.StringIO(), 1) == 0
     assert str(stage.folder / "config.toml") in stage.shown
     assert setup.secrets["encrypt_key"] not in stage.shown

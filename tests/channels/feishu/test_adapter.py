@@ -155,7 +155,7 @@ async def test_a_refused_download_says_why_also_under_status_200(code: int, reas
 async def test_passing_faults_of_a_download_are_told_as_such() -> None:
     async with FakeFeishu(delays=()) as fake, adapter(fake) as feishu:
         (file,) = (await read(fake, feishu, files=[FakeFile("a.png", "image/png", BYTES)])).files
-        for refusal in (Refusal(234019), Refusal(234042), Refusal(99991663), Refusal(7, 500)):
+        for refusal in (Refusal(234019), Refusal(234042), Refusal(7, 500)):
             fake.next(refusal, at="download")
             with pytest.raises(UnreachableError):
                 await fetched(feishu, file)
@@ -219,7 +219,7 @@ async def test_case_51_a_redirect_is_not_followed_with_the_token() -> None:
 async def test_no_error_holds_a_secret_or_a_token() -> None:
     async with FakeFeishu() as fake, adapter(fake) as feishu:
         await feishu.probe()
-        for code in (99991663, 99991662, 99991672, 7):
+        for code in (99991662, 99991672, 7):
             fake.next(Refusal(code, text=f"{fake.app_secret} t-g1"), at="info")
             with pytest.raises(ChannelError) as caught:
                 await feishu.probe()

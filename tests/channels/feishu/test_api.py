@@ -82,14 +82,28 @@ async def test_a_token_is_renewed_ten_minutes_before_its_end(stack: Any) -> None
         assert fake.interface.token_calls == 2
 
 
-async def test_a_token_that_ended_early_is_replaced_at_the_next_try(stack: Any) -> None:
+async def test_a_token_that_ended_early_is_replaced_at_once_to_read_and_later_to_send(stack: Any) -> None:
     async with FakeFeishu() as fake, stack:
         calls = await api(fake, stack)
         await calls.get(INFO)
         fake.interface.expire_tokens()
+        assert (await calls.get(INFO)).code == 0
+        fake.interface.expire_tokens()
+        with pytest.raises(UnreachableError):
+            await calls.post("/open-apis/im/v1/messages", {})
+        assert (await calls.get(INFO)).code == 0
+
+
+async def test_tokens_that_are_refused_again_and_again_are_no_contact(stack: Any) -> None:
+    async with FakeFeishu() as fake, stack:
+        calls = await api(fake, stack)
+        for place in ("info", "download"):
+            fake.next(Refusal(99991663), Refusal(99991664), at=place)
         with pytest.raises(UnreachableError):
             await calls.get(INFO)
-        assert (await calls.get(INFO)).code == 0
+        with pytest.raises(UnreachableError):
+            async with calls.download("/open-apis/im/v1/messages/m/resources/k", {"type": "file"}):
+                raise AssertionError("it must not open")
 
 
 async def test_a_wrong_secret_or_app_parks_the_account_without_telling_it(stack: Any) -> None:
@@ -200,8 +214,10 @@ async def test_a_download_is_a_stream_or_says_why_not(stack: Any) -> None:
         message = write(fake.world, Note(files=(FakeFile("a.txt", "text/plain", b"data"),)))
         key = json.loads(message.content)["file_key"]
         path = f"/open-apis/im/v1/messages/{message.message_id}/resources/{key}"
-        async with calls.download(path, {"type": "file"}) as stream:
-            assert await stream.read(100) == b"data"
+        for _ in range(2):
+            async with calls.download(path, {"type": "file"}) as stream:
+                assert await stream.read(100) == b"data"
+            fake.interface.expire_tokens()
         fake.next(Refusal(234037, 200), Refusal(0, 200), at="download")
         for reason in ("over 100 MB", "no file came"):
             with pytest.raises(ChannelError, match=reason):

@@ -80,6 +80,7 @@ class Run:
     room: ClaimRoom
     tasks: asyncio.TaskGroup
     identity: Identity
+    pushed: Pushed | None  # the channel, where it is pushed to: asking a Protocol costs more than a claim
     conversations: dict[ConversationKey, Conversation] = field(default_factory=dict)
     new_parts: asyncio.Condition = field(default_factory=asyncio.Condition)
 
@@ -183,7 +184,8 @@ class Account:
             platform=self._platform,
             log=self._log,
         )
-        return Run(channel, delivery, work, ClaimRoom(limits, self._clock), tasks, identity)
+        pushed = channel if isinstance(channel, Pushed) else None
+        return Run(channel, delivery, work, ClaimRoom(limits, self._clock), tasks, identity, pushed)
 
     async def _recover(self, run: Run) -> None:
         """Take up what the last run left: open parts go on, open messages are run or reported."""
@@ -227,8 +229,8 @@ class Account:
         if run is None:
             return RETRY_LATER
         channel = run.channel
-        if not request.path and isinstance(channel, Pushed):
-            return await self._pushed(run, channel, request)
+        if not request.path and run.pushed is not None:
+            return await self._pushed(run, run.pushed, request)
         if request.path == "/replies" and isinstance(channel, AnsweredByAsking):
             return await asked.answer(channel, request, self._setup, run.new_parts, self._release)
         if request.path.startswith("/files/") and isinstance(channel, ServesFiles):

@@ -10,23 +10,27 @@ from hashlib import sha256
 from bridge.channel import FileKind, Inbound, RemoteFile
 from bridge.ids import ConversationKey
 
-_FIELDS = tuple(one.name for one in fields(Inbound))
+_DEFAULTS = tuple((one.name, one.default) for one in fields(Inbound))
+_dumps = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def encode(message: Inbound) -> str:
-    values = {name: getattr(message, name) for name in _FIELDS}
-    values["files"] = [asdict(file) for file in message.files]
-    values["sent_at"] = message.sent_at.isoformat() if message.sent_at else None
-    return json.dumps(values, separators=(",", ":"))
+    """What is as it is by default is left out: most of a message is."""
+    values = {name: value for name, default in _DEFAULTS if (value := getattr(message, name)) is not default}
+    if message.files:
+        values["files"] = [asdict(file) for file in message.files]
+    if message.sent_at is not None:
+        values["sent_at"] = message.sent_at.isoformat()
+    return _dumps(values)
 
 
 def decode(payload: str) -> Inbound:
     """What ``encode`` made of it."""
     values = json.loads(payload)
-    values["files"] = tuple(
-        RemoteFile(**{**file, "kind": FileKind(file["kind"])}) for file in values["files"]
-    )
-    values["sent_at"] = datetime.fromisoformat(values["sent_at"]) if values["sent_at"] else None
+    if files := values.get("files"):
+        values["files"] = tuple(RemoteFile(**{**file, "kind": FileKind(file["kind"])}) for file in files)
+    if sent_at := values.get("sent_at"):
+        values["sent_at"] = datetime.fromisoformat(sent_at)
     return Inbound(**values)
 
 

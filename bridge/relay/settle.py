@@ -34,5 +34,6 @@ async def unbroken(work: Coroutine[Any, Any, R], name: str) -> R:
     task = asyncio.create_task(work, name=name)  # noqa: TID251 - awaited below
     try:
         return await asyncio.shield(task)
-    finally:
+    except asyncio.CancelledError:
         await asyncio.wait([task])
+        raise

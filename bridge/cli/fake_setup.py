@@ -35,7 +35,7 @@ class Setup:
     @property
     def table(self) -> dict[str, str]:
         base = f"http://127.0.0.1:{self.port}"
-        return {"app_id": APP_ID, "base": base, "owner": OWNER, "remote_tools": "owner"}
+        return {"app_id": APP_ID, "base": base, "owner": OWNER, "senders": "anyone", "remote_tools": "owner"}
 
 
 def prepare(home: str | None, to: str | None, port: int) -> Setup:

@@ -32,6 +32,7 @@ def test_a_new_home_gets_both_files_for_its_owner_alone(tmp_path: Path) -> None:
         "app_id": "cli_fake0001",
         "base": "http://127.0.0.1:9000",
         "owner": "ou_fake_owner",
+        "senders": "anyone",
         "remote_tools": "owner",
     }
     credentials = home / "credentials" / "feishu" / "fake.json"

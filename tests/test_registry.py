@@ -109,3 +109,14 @@ def test_an_entry_without_a_distribution_is_named_by_its_module() -> None:
     points = [EntryPoint("x", "no_such_module_here:X", "g")]
     with pytest.raises(ConfigError, match="of no_such_module_here cannot be loaded"):
         Registry("thing", points, lambda name, value: value).load("x")
+
+
+def test_an_agent_under_another_name_is_refused(install: Install) -> None:
+    source = """
+from bridge.agents.contract import AgentSettings, AgentSpec
+A = AgentSpec("b", AgentSettings, lambda settings: None)
+"""
+    install("reg_agent", source, "[turnbridge.agents]\na = reg_agent:A\nb = reg_agent:A\n")
+    assert agents().load("b").name == "b"
+    with pytest.raises(ConfigError, match="called 'a', and it calls itself 'b'"):
+        agents().load("a")

@@ -138,7 +138,7 @@ class FakeWebhookClient:
             await self._clock.sleep(max(wait, asked_seconds))
             status, asked_seconds = await self.attempt(delivery)
             if 200 <= status < 300 or (400 <= status < 500 and status not in _AGAIN):
-                break
+                return delivery
         return delivery
 
     async def attempt(self, delivery: Delivery) -> tuple[int, float]:

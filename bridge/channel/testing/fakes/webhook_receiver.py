@@ -100,7 +100,10 @@ class CallbackReceiver:
         self._clock = clock or SystemClock()
         self._changed = asyncio.Condition()
         self._closing = asyncio.Event()
-        self._runner: web.AppRunner | None = None
+        app = web.Application(client_max_size=8 * 1024 * 1024)
+        app.router.add_post("/hook", self._hook)
+        app.router.add_get("/files/{name}", self._file)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         self.address = ""
 
     @property
@@ -126,10 +129,6 @@ class CallbackReceiver:
         return list(self.kept)
 
     async def __aenter__(self) -> Self:
-        app = web.Application(client_max_size=8 * 1024 * 1024)
-        app.router.add_post("/hook", self._hook)
-        app.router.add_get("/files/{name}", self._file)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
         self.address = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
@@ -139,8 +138,7 @@ class CallbackReceiver:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._closing.set()
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await self._runner.cleanup()
 
     async def _hook(self, request: web.Request) -> web.StreamResponse:
         attempt = self._attempt(request, await request.read())
@@ -176,16 +174,14 @@ class CallbackReceiver:
             self._changed.notify_all()
 
     async def _react(self, request: web.Request, reaction: Reaction) -> web.StreamResponse:
-        match reaction.broken:
-            case Break.HANG:
-                await self._closing.wait()
-            case Break.CLOSE | Break.CUT_HEADERS:
-                if request.transport is not None:
-                    if reaction.broken is Break.CUT_HEADERS:
-                        request.transport.write(b"HTTP/1.1 204 No Content\r\nX-Cut: of")
-                    request.transport.close()
-            case Break.NONE if reaction.body_bytes:
-                return await _pour(request, reaction)
+        if reaction.broken is Break.HANG:
+            await self._closing.wait()
+        elif reaction.broken and request.transport is not None:
+            begun = b"HTTP/1.1 204 No Content\r\nX-Cut: of"
+            request.transport.write(begun if reaction.broken is Break.CUT_HEADERS else b"")
+            request.transport.close()
+        elif reaction.body_bytes:
+            return await _pour(request, reaction)
         return web.Response(status=reaction.status, headers=reaction.headers)
 
     async def _file(self, request: web.Request) -> web.StreamResponse:

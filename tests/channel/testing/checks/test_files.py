@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bridge.channel.testing.checks import files, stage
-from tests.channel.testing.checks.tools import Spoilt, mistakes, notices, passes, sound
-from tests.outside.mistakes import adapter, never_hangs_up
+from tests.channel.testing.checks.tools import Spoilt, mistakes, notices, passes, skips, sound, unable
+from tests.outside.mistakes import adapter, changes_items, never_hangs_up
 
 
 @sound(files)
@@ -42,3 +42,10 @@ def test_open_copies_are_seen() -> None:
         with path.open("rb"):
             seen = files.open_files() - before
     assert seen == ({str(path)} if Path("/proc/self/fd").is_dir() else set())
+
+
+def test_what_has_no_files_is_skipped(outside: None) -> None:
+    skips(files.test_a_file_is_fetched_byte_by_byte_also_after_a_restart, "pigeon", unable)
+    skips(files.test_an_address_that_was_never_signed_gives_no_file, "webhook", unable)
+    fileless = adapter("", "", changes_items(files=())).change
+    skips(files.test_what_a_message_brings_can_be_fetched, "webhook", fileless)

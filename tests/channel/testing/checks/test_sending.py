@@ -1,12 +1,24 @@
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from bridge.channel import OutboundPart, Refused, SendOutcome, Withdrawn
 from bridge.channel.testing.checks import sending
 from bridge.errors import UnreachableError
-from tests.channel.testing.checks.tools import Spoilt, mistakes, notices, passes, sound
+from tests.channel.testing.checks.tools import (
+    Spoilt,
+    kit_with,
+    mistakes,
+    notices,
+    passes,
+    skips,
+    sound,
+    unable,
+)
+from tests.outside.mistakes import adapter, wrap_send
 
 
 @sound(sending)
@@ -39,3 +51,28 @@ async def test_a_call_that_never_gets_done_is_noticed(monkeypatch: pytest.Monkey
     monkeypatch.setattr(sending, "MOST_STEPS", 10)
     with pytest.raises(AssertionError, match="did not get done in 10 steps"):
         await sending.cancel_everywhere(asyncio.Event().wait)
+
+
+def test_what_cannot_send_is_skipped(outside: None) -> None:
+    skips(sending.test_a_refusal_is_final, "pigeon", unable)
+
+
+def test_a_platform_without_memory_is_held_to_less(outside: None) -> None:
+    def forgetful(spec: Any) -> Any:
+        return replace(spec, idempotent_seconds=0)
+
+    skips(sending.test_one_client_id_is_shown_once_where_the_platform_remembers, "pigeon", forgetful)
+    sending.test_what_was_taken_without_an_answer_is_unknown(kit_with("pigeon", forgetful))
+
+
+def test_refusals_may_be_of_other_kinds(outside: None) -> None:
+    async def only_answers(send: Any, part: OutboundPart) -> SendOutcome:
+        return Refused("only answers are taken") if not part.reply_to else await send(part)
+
+    async def withdrawn(send: Any, part: OutboundPart) -> SendOutcome:
+        await send(part)
+        return Withdrawn()
+
+    change = adapter("", "", wrap_send(only_answers)).change
+    sending.test_an_unprompted_text_arrives(kit_with("pigeon", change))
+    sending.test_a_refusal_is_final(kit_with("pigeon", adapter("", "", wrap_send(withdrawn)).change))

@@ -1,15 +1,17 @@
 """How each part of the suite is tested: its checks pass on sound adapters, and notice mistakes."""
 
 from collections.abc import Callable
-from types import ModuleType
+from dataclasses import replace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
+from bridge.channel import ChannelSpec, Http, Place
 from bridge.registry import kits
-from tests.outside.mistakes import PIGEONS, WEBHOOKS, Spoilt, notices
+from tests.outside.mistakes import PIGEONS, WEBHOOKS, Spoilt, kit_with, notices
 
-SOUND = ("pigeon", "webhook")
+SOUND = ("pigeon", "webhook", "feishu")
 
 
 def checks_of(part: ModuleType) -> list[Callable[[Any], None]]:
@@ -44,4 +46,22 @@ def passes(check: Callable[[Any], None], channel: str) -> None:
     check(kits().load(channel))
 
 
-__all__ = ["Spoilt", "mistakes", "notices", "passes", "sound"]
+def skips(check: Callable[[Any], None], channel: str, change: Callable[[ChannelSpec], ChannelSpec]) -> None:
+    """The check says that the changed channel is none of its business."""
+    with pytest.raises(pytest.skip.Exception):
+        check(kit_with(channel, change))
+
+
+def unable(spec: ChannelSpec) -> ChannelSpec:
+    """An adapter that only hears."""
+
+    def create(settings: Any, credentials: Any, http: Http, place: Place) -> Any:
+        made = spec.create(settings, credentials, http, place)
+        return SimpleNamespace(
+            **{name: getattr(made, name) for name in ("read", "answer", "receive") if hasattr(made, name)}
+        )
+
+    return replace(spec, create=create)
+
+
+__all__ = ["Spoilt", "kit_with", "mistakes", "notices", "passes", "skips", "sound", "unable"]

@@ -147,6 +147,10 @@ async def test_a_delivery_is_given_up_when_its_waits_are_used_up() -> None:
     )
     async with client:
         assert (await client.say("x")).statuses == [0, 0]
+    async with bridge(FakeClock()) as (made, whole):
+        made.plan.extend([web.Response(status=500), web.Response(status=502)])
+        async with FakeWebhookClient(whole.account, clock=FakeClock(), retry_seconds=[0, 0]) as client:
+            assert (await client.say("x")).statuses == [500, 502]
     assert not Delivery("a", b"").acknowledged
     assert sum(RETRY_SECONDS) > 75 * 3600
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar
 
@@ -91,9 +90,12 @@ def call(worker: Worker, work: Callable[[], T], errors: tuple[type[Exception], .
 
     def run() -> None:
         try:
-            post(loop, partial(_resolve, future, work()))
+            result = work()
         except errors as error:
-            post(loop, partial(_fail, future, error))
+            failure = error  # a name of its own, since an except clause deletes its own
+            post(loop, lambda: _fail(future, failure))
+        else:
+            post(loop, lambda: _resolve(future, result))
 
     worker.submit(run)
     return future
@@ -110,7 +112,10 @@ def _fail(future: asyncio.Future[T], error: Exception) -> None:
 
 
 def post(loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
-    """Have ``callback`` run in ``loop``, unless that has ended, when nobody waits any more."""
+    """Have ``callback`` run in ``loop``, unless that has ended, when nobody waits any more.
+
+    No ``partial`` over what a message says: asyncio shows a callback's arguments when it fails or is slow.
+    """
     try:
         loop.call_soon_threadsafe(callback)
     except RuntimeError:

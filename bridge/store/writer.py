@@ -108,7 +108,7 @@ class Writer:
             if self._cursor is not None and not self._broken:
                 outcomes = commit_group(self._cursor, [step for step, _ in group])
         finally:
-            post(self._loop, partial(self._answer, group, outcomes))
+            post(self._loop, lambda: self._answer(group, outcomes))
         if isinstance(outcomes[0], SyncError):  # a failed sync is the outcome of a whole group
             self._break(outcomes[0])
         if self._checkpoints is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bridge.channel.testing.clock import settle
 from bridge.errors import ConfigError, StoreError
 from bridge.store.checkpoints import Checkpoints
 from bridge.store.contract import Step
@@ -169,6 +170,17 @@ async def test_a_step_that_comes_as_the_writer_falls_asleep_is_not_left(tmp_path
     async with opened(tmp_path) as one:
         one.writer._waiting = Late()
         assert await one.writer.put(claim()) == (NEW,)
+
+
+async def test_no_step_is_shown_when_an_answer_cannot_be_given(tmp_path: Path) -> None:
+    shown: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: shown.append(str(context)))
+    async with opened(tmp_path) as one:
+        future = one.writer.put(claim())
+        one.writer._waiting[0] = (one.writer._waiting[0][0], future.get_loop())  # type: ignore[assignment]  # no future
+        await settle()
+    assert len(shown) == 1
+    assert "Claim(" not in shown[0]
 
 
 async def test_idle_moments_are_used(tmp_path: Path) -> None:

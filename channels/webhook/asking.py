@@ -17,8 +17,8 @@ from bridge.channel import (
 )
 from channels.webhook.files import Shelf, shown_name
 from channels.webhook.inbound import UNAUTHORIZED, Webhook
+from channels.webhook.replies import dump, reply
 from channels.webhook.settings import WebhookCredentials, WebhookSettings
-from channels.webhook.wire import dump, reply
 
 MOST_WAIT_SECONDS: Final = 25.0
 ANSWER_BYTES: Final = 4_194_304  # an answer takes no further part past this

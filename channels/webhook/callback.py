@@ -21,9 +21,9 @@ from bridge.channel import (
 )
 from channels.webhook.files import Shelf, TooLargeInlineError
 from channels.webhook.inbound import Webhook
+from channels.webhook.replies import REPLY, STARTED, event, place, reply
 from channels.webhook.settings import WebhookCredentials, WebhookSettings
 from channels.webhook.signature import sign_with
-from channels.webhook.wire import REPLY, STARTED, event, place, reply
 
 TIMEOUT_SECONDS: Final = 20.0
 ANSWER_BYTES: Final = 65_536  # read and discarded; what is longer is cut

@@ -1,6 +1,6 @@
-"""Files both ways: fetching those that a message brought, and giving out those of a reply.
+"""Giving out the files of replies.
 
-A file of a reply travels inside the JSON up to ``INLINE_BYTES``. A larger one gets an address of ours that
+A file travels inside the JSON up to ``INLINE_BYTES``. A larger one gets an address of ours that
 holds all there is to check: the copy's name, the expiry, and a MAC over both. Nothing is stored for it.
 """
 
@@ -8,99 +8,29 @@ import asyncio
 import base64
 import hashlib
 import hmac
-import json
 import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from yarl import URL
-
 from bridge.channel import (
     Answer,
     ChannelError,
     FileWanted,
-    Http,
-    Incoming,
     OutboundFile,
     Place,
-    RemoteFile,
     Request,
 )
-from channels.webhook.settings import WebhookCredentials, WebhookSettings, is_encrypted, names_host
+from channels.webhook.replies import dump, iso
 from channels.webhook.signature import derive
-from channels.webhook.wire import INLINE_BYTES, decode_content, dump, iso
+from channels.webhook.wire import INLINE_BYTES
 
 ADDRESS_LIVES: Final = timedelta(hours=24)
-_CHUNK_BYTES = 65_536
 _TOKEN = re.compile(r"([A-Za-z0-9_-]{1,1400})\.([0-9]{1,12})\.([A-Za-z0-9_-]{43})", re.ASCII)
 _UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-
-
-def may_fetch(settings: WebhookSettings) -> Callable[[URL], bool]:
-    """Whether an address leads to a host that the operator listed, encrypted or explicitly not."""
-
-    def judge(url: URL) -> bool:
-        return names_host(settings.file_hosts, url) and is_encrypted(str(url), settings.private_hosts)
-
-    return judge
-
-
-class Fetcher:
-    """Opens the files of messages. The guard judges every address, also of a listed host."""
-
-    def __init__(self, settings: WebhookSettings, credentials: WebhookCredentials, http: Http) -> None:
-        self._settings, self._http = settings, http
-        self._token = credentials.file_token.get_secret_value()
-
-    @asynccontextmanager
-    async def open(self, file: RemoteFile, max_bytes: int) -> AsyncIterator[Incoming]:
-        """The file's bytes; their digest is checked at the end, where the message gave one.
-
-        Raises:
-            ChannelError: it cannot be had, or is not the file that was announced.
-        """
-        key: dict[str, str] = json.loads(file.key)
-        if "content" in key:
-            content = decode_content(key["content"])
-            yield Incoming(_pieces(content), file.name, file.mime, len(content))
-            return
-        async with self._download(key["url"], key.get("sha256", ""), file, max_bytes) as incoming:
-            yield incoming
-
-    @asynccontextmanager
-    async def _download(
-        self, address: str, sha256: str, file: RemoteFile, max_bytes: int
-    ) -> AsyncIterator[Incoming]:
-        url = URL(address, encoded=address.isascii())
-        if not may_fetch(self._settings)(url):
-            raise ChannelError("a file's host is not in file_hosts any more")
-        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
-        http = self._http.at(str(url.origin()), allow=self._settings.private_hosts, guarded=True)
-        async with http.stream(address, headers=headers) as stream:
-            if stream.status != 200:
-                raise ChannelError(f"a file's host answered with status {stream.status}")
-            async with aclosing(_verified(stream.chunks(max_bytes), sha256)) as chunks:
-                yield Incoming(chunks, file.name, file.mime or stream.mime, stream.size)
-
-
-async def _pieces(content: bytes) -> AsyncIterator[bytes]:
-    for at in range(0, len(content), _CHUNK_BYTES):
-        yield content[at : at + _CHUNK_BYTES]
-
-
-async def _verified(chunks: AsyncGenerator[bytes, None], sha256: str) -> AsyncGenerator[bytes, None]:
-    digest = hashlib.sha256()
-    async with aclosing(chunks):
-        async for chunk in chunks:
-            digest.update(chunk)
-            yield chunk
-    if sha256 and digest.hexdigest() != sha256:
-        raise ChannelError("a file is not the one that the message announced: its sha256 differs")
 
 
 class TooLargeInlineError(ChannelError):

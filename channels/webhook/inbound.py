@@ -15,10 +15,12 @@ from bridge.channel import (
     RemoteFile,
     Request,
 )
-from channels.webhook.files import Fetcher, Shelf, may_fetch
+from channels.webhook.fetching import Fetcher, may_fetch
+from channels.webhook.files import Shelf
+from channels.webhook.replies import dump
 from channels.webhook.settings import WebhookCredentials, WebhookSettings
 from channels.webhook.signature import verify
-from channels.webhook.wire import MalformedError, SemanticError, dump, read_event
+from channels.webhook.wire import MalformedError, SemanticError, read_event
 
 UNAUTHORIZED: Final = Answer(401, dump({"error": "unauthorized"}))  # one for every reason
 

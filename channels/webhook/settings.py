@@ -87,6 +87,12 @@ class WebhookCredentials(ChannelCredentials):
     ask_token: Token = SecretStr("")
     file_token: Token = SecretStr("")
 
+    @field_validator("secrets", "callback_secrets", mode="before")
+    @classmethod
+    def _from_one_text(cls, value: object) -> object:
+        """An environment variable holds several with spaces between."""
+        return value.split() if isinstance(value, str) else value
+
     @model_validator(mode="after")
     def _directions_are_apart(self) -> "WebhookCredentials":
         if {shown.get_secret_value() for shown in self.secrets} & {

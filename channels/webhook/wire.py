@@ -1,18 +1,18 @@
-"""The JSON of both directions: ``message.created`` in, ``reply.created`` and ``turn.started`` out. Pure."""
+"""The JSON that comes in: ``message.created``. Pure."""
 
 import base64
 import binascii
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from yarl import URL
 
-from bridge.channel import FileKind, Ignored, Inbound, OutboundFile, OutboundPart, RemoteFile
+from bridge.channel import FileKind, Ignored, Inbound, RemoteFile
 from bridge.channel.text import clean
 from channels.webhook.settings import is_address
 
@@ -20,8 +20,6 @@ INLINE_BYTES: Final = 262_144  # a file up to here travels inside the JSON
 MAX_ATTACHMENTS: Final = 64
 
 MESSAGE: Final = "message.created"
-REPLY: Final = "reply.created"
-STARTED: Final = "turn.started"
 
 
 _NO_ID = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
@@ -187,39 +185,6 @@ def unlane(to: str) -> tuple[str, str]:
     """What ``lane`` was given."""
     conversation, *thread = json.loads(to)
     return conversation, thread[0] if thread else ""
-
-
-def reply(part: OutboundPart | OutboundFile, attachments: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-    """The data of one part of a reply. ``part`` counts from 1 over texts and files together."""
-    return {
-        **place(part.to, part.reply_to),
-        "reply_id": part.reply_id,
-        "part": part.part + 1,
-        "parts": part.parts,
-        "final": part.part + 1 >= part.parts,
-        "text": part.text if isinstance(part, OutboundPart) else "",
-        "attachments": list(attachments),
-    }
-
-
-def place(to: str, reply_to: str) -> dict[str, Any]:
-    """Where something belongs; what is not there is left out."""
-    conversation, thread = unlane(to)
-    fields = {"conversation_id": conversation, "thread_id": thread, "in_reply_to": reply_to}
-    return {key: value for key, value in fields.items() if value}
-
-
-def event(kind: str, at: datetime, data: dict[str, Any]) -> bytes:
-    return dump({"type": kind, "timestamp": iso(at), "data": data})
-
-
-def dump(value: object) -> bytes:
-    """Compact JSON in UTF-8, the same bytes for the same value."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-
-
-def iso(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _object(body: bytes) -> dict[str, Any]:

@@ -101,5 +101,10 @@ def test_credentials_give_their_keys_in_order_and_hide_them() -> None:
         assert shown not in repr(found)
 
 
+def test_several_secrets_may_come_in_one_text() -> None:
+    found = credentials(secrets=f"{INBOUND} {OTHER}", callback_secrets=CALLBACK)
+    assert found == credentials(secrets=[INBOUND, OTHER])
+
+
 def test_a_secret_that_lost_its_padding_still_works() -> None:
     assert credentials(secrets=[INBOUND.rstrip("=")]).inbound_keys() == credentials().inbound_keys()

@@ -91,7 +91,9 @@ class WebhookCredentials(ChannelCredentials):
     @classmethod
     def _from_one_text(cls, value: object) -> object:
         """An environment variable holds several with spaces between."""
-        return value.split() if isinstance(value, str) else value
+        if isinstance(value, str):
+            value = value.split()
+        return tuple(value) if isinstance(value, list) else value  # strictly, only JSON has lists
 
     @model_validator(mode="after")
     def _directions_are_apart(self) -> "WebhookCredentials":

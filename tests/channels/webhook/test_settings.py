@@ -1,11 +1,12 @@
 import base64
+import json
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 from yarl import URL
 
-from channels.webhook.settings import is_address, is_encrypted, names_host
+from channels.webhook.settings import WebhookCredentials, is_address, is_encrypted, names_host
 from channels.webhook.signature import PublicKey, SharedKey
 from tests.channels.webhook.tools import ASK_TOKEN, CALLBACK, INBOUND, OTHER, credentials, settings
 
@@ -104,6 +105,16 @@ def test_credentials_give_their_keys_in_order_and_hide_them() -> None:
 def test_several_secrets_may_come_in_one_text() -> None:
     found = credentials(secrets=f"{INBOUND} {OTHER}", callback_secrets=CALLBACK)
     assert found == credentials(secrets=[INBOUND, OTHER])
+
+
+def test_credentials_are_read_strictly_from_json() -> None:
+    for secrets in ([INBOUND, OTHER], f"{INBOUND} {OTHER}"):
+        given = json.dumps({"secrets": secrets, "callback_secrets": [CALLBACK], "ask_token": ASK_TOKEN})
+        found = WebhookCredentials.model_validate_json(given, strict=True)
+        assert len(found.inbound_keys()) == 2
+    for wrong in ({"secrets": 3}, {"secrets": [3]}, {"secrets": {}}, {"secrets": ""}):
+        with pytest.raises(ValidationError):
+            WebhookCredentials.model_validate_json(json.dumps(wrong), strict=True)
 
 
 def test_a_secret_that_lost_its_padding_still_works() -> None:

@@ -112,7 +112,8 @@ def test_credentials_are_read_strictly_from_json() -> None:
         given = json.dumps({"secrets": secrets, "callback_secrets": [CALLBACK], "ask_token": ASK_TOKEN})
         found = WebhookCredentials.model_validate_json(given, strict=True)
         assert len(found.inbound_keys()) == 2
-    for wrong in (3, [3], {}, "", None):
+    mistaken: tuple[Any, ...] = (3, [3], {}, "", None)
+    for wrong in mistaken:
         with pytest.raises(ValidationError):
             WebhookCredentials.model_validate_json(json.dumps({"secrets": wrong}), strict=True)
 

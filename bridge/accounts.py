@@ -160,7 +160,7 @@ def _credentials(
     needed = {key for key, field in spec.credentials.model_fields.items() if field.is_required()}
     if path.exists() or not needed <= given.keys():
         given = _from_file(path) | given
-    secrets = validate(spec.credentials, given, path)
+    secrets = validate(spec.credentials, given, path, strict=False)  # variables are texts, whatever they hold
     for secret in _secrets_of(secrets):
         register_secret(secret)
     return secrets

@@ -58,8 +58,8 @@ def parse(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: nested too deeply: no setting needs that") from None
 
 
-def validate(model: type[M], table: Any, path: Path, where: str = "") -> M:
-    """``table`` as ``model``. Types are exact: ``"yes"`` is no bool and ``"80"`` no number.
+def validate(model: type[M], table: Any, path: Path, where: str = "", *, strict: bool = True) -> M:
+    """``table`` as ``model``. With ``strict`` types are exact: ``"yes"`` is no bool and ``"80"`` no number.
 
     ``where`` is the dotted name of the table in the file ``path``.
 
@@ -67,7 +67,7 @@ def validate(model: type[M], table: Any, path: Path, where: str = "") -> M:
         TableError: with a line for each wrong key.
     """
     try:
-        return model.model_validate_json(json.dumps(table, default=str), strict=True)
+        return model.model_validate_json(json.dumps(table, default=str), strict=strict)
     except ValidationError as error:
         raise TableError(_explain(error, model, path, where)) from None
 

@@ -146,5 +146,10 @@ def test_all_problems_are_told_at_once_under_the_tables_own_name() -> None:
     assert refusal(Model, {"name": "unfit"}, "channels.x.y") == ["channels.x.y: name needs a port"]
 
 
+def test_what_comes_as_text_may_be_read_less_strictly() -> None:
+    assert validate(Model, {"port": "80"}, FILE, strict=False).port == 80
+    assert refusal(Model, {"port": "80"}) == ["port: must be a whole number"]
+
+
 def test_what_is_missing_is_named() -> None:
     assert refusal(Needs, {}) == ["token: missing: set it"]

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from bridge.errors import BridgeError, ConfigError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from bridge.paths import Home
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -38,6 +40,11 @@ def home(args: argparse.Namespace) -> Home:
     from bridge.paths import Home
 
     return Home.resolve(args.home)
+
+
+def nearer(path: Path) -> str:
+    """``path`` as it is typed from here, relative where that is shorter."""
+    return min(os.path.relpath(path), str(path), key=len)
 
 
 def explain(error: Exception) -> int:
@@ -88,10 +95,11 @@ def ask_daemon(where: Home, command: dict[str, Any]) -> dict[str, Any]:
 
 
 def _connect(where: Home) -> socket.socket:
+    path = str(where.socket)
     daemon = socket.socket(socket.AF_UNIX)
     daemon.settimeout(ASK_SECONDS)
     try:
-        daemon.connect(str(where.socket))
+        daemon.connect(path)
     except (FileNotFoundError, ConnectionRefusedError) as error:
         daemon.close()
         raise NotRunningError(

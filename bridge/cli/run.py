@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from bridge.cli.common import add_home, home
+from bridge.cli.common import add_home, home, nearer
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -110,8 +110,6 @@ def program() -> str:
 
 def shown(where: Home) -> str:
     """The home, relative where that is shorter, quoted where a shell needs it."""
-    import os
     import shlex
 
-    relative = os.path.relpath(where.root)
-    return shlex.quote(min(relative, str(where.root), key=len))
+    return shlex.quote(nearer(where.root))

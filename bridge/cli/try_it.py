@@ -8,9 +8,10 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
-from bridge.cli.common import add_home, home
+from bridge.cli.common import add_home, home, nearer
 from bridge.errors import BridgeError, ConfigError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 CHANNEL = "webhook"
 WAIT_SECONDS = 120.0
 QUESTION = "What did I send you?"
+LABEL = "answer   "
 MAKE = "picture 回声.png 480x300"  # a word that the echo agent knows
 
 
@@ -67,11 +69,11 @@ def _ask(
 
 def _show(client: WebhookClient, part: dict[str, Any], out: Path) -> None:
     if part["text"]:
-        print("answer   " + part["text"].replace("\n", "\n         "))
+        print(indent(part["text"], " " * len(LABEL)).replace(" " * len(LABEL), LABEL, 1))
     for attachment in part["attachments"]:
         data = client.content(attachment)
         path = _save(data, attachment["name"], out)
-        print(f"file     {path} ({attachment.get('mime_type', '')}, {_size(len(data))})")
+        print(f"file     {nearer(path)} ({attachment.get('mime_type', '')}, {_size(len(data))})")
 
 
 def _save(data: bytes, name: str, out: Path) -> Path:

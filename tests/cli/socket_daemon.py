@@ -1,0 +1,72 @@
+"""A fake of the daemon's socket: it notes what it is asked, and answers as told."""
+
+import json
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bridge.paths import Home
+
+STATUS: dict[str, Any] = {"version": "9.9.9", "pid": 4711, "components": []}
+
+
+def status(*components: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "daemon.status", "request_id": "2", "status": {**STATUS, "components": list(components)}}
+
+
+def refusal(text: str) -> dict[str, Any]:
+    return {"type": "error", "request_id": "2", "code": "component_error", "message": text, "fatal": False}
+
+
+@dataclass
+class SocketDaemon:
+    home: Home
+    answers: list[Any] = field(default_factory=lambda: [status()])
+    asked: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def command(self) -> dict[str, Any]:
+        """What was asked last."""
+        command: dict[str, Any] = self.asked[-1]["command"]
+        return command
+
+
+@contextmanager
+def short_home() -> Iterator[Home]:
+    folder = Path(tempfile.mkdtemp(prefix="tb-", dir="/tmp"))
+    try:
+        home = Home(folder)
+        home.private_dir(home.state)
+        yield home
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def socket_daemon(*answers: Any) -> Iterator[SocketDaemon]:
+    """Serve one client. An answer is an event, or raw bytes; after the last one the connection ends."""
+    with short_home() as home, socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(home.socket))
+        server.listen(1)
+        daemon = SocketDaemon(home, list(answers or (status(),)))
+        thread = threading.Thread(target=_serve, args=(server, daemon), daemon=True)
+        thread.start()
+        yield daemon
+        server.close()
+        thread.join(5)
+
+
+def _serve(server: socket.socket, daemon: SocketDaemon) -> None:
+    client, _ = server.accept()
+    with client, client.makefile("rb") as lines:
+        daemon.asked.append(json.loads(lines.readline()))
+        client.sendall(b'{"type":"initialized","request_id":"1","protocol_version":3}\n')
+        daemon.asked.append(json.loads(lines.readline()))
+        for answer in daemon.answers:
+            client.sendall(answer if isinstance(answer, bytes) else json.dumps(answer).encode() + b"\n")

@@ -1,0 +1,113 @@
+"""What commands share: asking the daemon, and ending with one clear line and the right code."""
+
+import argparse
+import os
+from pathlib import Path
+
+import pytest
+
+from bridge.cli import common
+from bridge.cli.common import NotRunningError, add_home, ask_daemon, explain, home, nearer, silenced
+from bridge.errors import BridgeError, ConfigError
+from bridge.paths import Home
+from tests.cli.socket_daemon import STATUS, refusal, short_home, socket_daemon, status
+
+
+def test_a_command_is_asked_after_a_hello_and_its_status_returned() -> None:
+    with socket_daemon(b'{"type":"something.new"}\n', status()) as daemon:
+        assert ask_daemon(daemon.home, {"action": "status"}) == STATUS
+    hello, asked = daemon.asked
+    assert (hello["type"], hello["protocol_version"]) == ("initialize", 3)
+    assert asked == {"type": "daemon.control", "request_id": "2", "command": {"action": "status"}}
+
+
+def test_a_refusal_is_told_in_the_daemons_words() -> None:
+    with socket_daemon(refusal("no such account")) as daemon:
+        with pytest.raises(BridgeError, match="no such account"):
+            ask_daemon(daemon.home, {"action": "send"})
+
+
+@pytest.mark.parametrize("answer", [b"nonsense\n", b'{"type":"daemon.st'])
+def test_an_answer_that_is_none_is_an_error(answer: bytes) -> None:
+    with socket_daemon(answer) as daemon, pytest.raises(BridgeError, match="look at its log"):
+        ask_daemon(daemon.home, {"action": "status"})
+
+
+def test_a_daemon_that_hangs_up_is_an_error() -> None:
+    with socket_daemon(b'{"type":"x"}\n') as daemon, pytest.raises(BridgeError, match="hung up"):
+        ask_daemon(daemon.home, {"action": "status"})
+
+
+def test_a_daemon_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    monkeypatch.setattr(common, "ASK_SECONDS", 0.05)
+    with short_home() as where, socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(where.socket))
+        server.listen(1)
+        with pytest.raises(BridgeError, match="no usable answer"):
+            ask_daemon(where, {"action": "status"})
+
+
+def test_without_a_daemon_it_is_said_how_to_start_one() -> None:
+    with short_home() as where:
+        with pytest.raises(NotRunningError, match=f"turnbridge run --home {where.root}"):
+            ask_daemon(where, {"action": "status"})
+        where.socket.touch()
+        with pytest.raises(NotRunningError):  # what a killed daemon leaves behind
+            ask_daemon(where, {"action": "status"})
+
+
+def test_a_home_that_cannot_hold_a_socket_is_a_configuration_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="shorter --home"):
+        ask_daemon(Home(tmp_path / ("x" * 100)), {"action": "status"})
+
+
+def test_a_socket_that_may_not_be_used_is_told_as_the_system_says() -> None:
+    with short_home() as where:
+        where.socket.symlink_to(where.socket)
+        with pytest.raises(OSError, match=r".+"):
+            ask_daemon(where, {"action": "status"})
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (NotRunningError("start it"), 3, "start it"),
+        (ConfigError("settings.toml: web: wrong"), 2, "settings.toml: web: wrong"),
+        (BridgeError("no"), 1, "no"),
+        (FileNotFoundError(2, "No such file or directory", "a.png"), 1, "a.png: No such file or directory"),
+        (OSError(), 1, "the system: OSError"),
+        (ZeroDivisionError("SECRET"), 1, "a bug: ZeroDivisionError: report it with what you ran"),
+    ],
+)
+def test_every_error_is_one_line_and_a_code(
+    error: Exception, code: int, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert explain(error) == code
+    assert capsys.readouterr().err == f"turnbridge: {text}\n"
+
+
+def test_the_home_is_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    parser = argparse.ArgumentParser()
+    add_home(parser)
+    assert home(parser.parse_args(["--home", "/x"])).root == Path("/x")
+    monkeypatch.setenv("TURNBRIDGE_HOME", "/y")
+    assert home(parser.parse_args([])).root == Path("/y")
+
+
+def test_a_path_is_shown_the_shorter_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert nearer(tmp_path / "a") == "a"
+    assert nearer(Path("/etc")) == "/etc"
+
+
+def test_once_the_reader_is_gone_nothing_more_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    kept = os.dup(1)
+    try:
+        assert silenced() == 1
+        os.write(1, b"unheard")
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+    assert "unheard" not in capfd.readouterr().out

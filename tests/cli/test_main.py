@@ -1,0 +1,132 @@
+"""The command itself: its help, its version, how errors end, and that it starts at once."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from bridge.cli import common, status
+from bridge.cli.main import main, parser
+from bridge.errors import ConfigError
+from bridge.version import VERSION
+from tests.cli.socket_daemon import short_home, socket_daemon
+
+ROOT = Path(__file__).parent.parent.parent
+GOLDEN = ROOT / "tests" / "golden" / "cli"
+HEAVY = {
+    "aiohttp",
+    "asyncio",
+    "pydantic",
+    "structlog",
+    "cryptography",
+    "tenacity",
+    "tomlkit",
+    "PIL",
+    "inspect",
+}
+LOADED = """
+import sys
+from bridge.cli.main import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    pass
+sys.stderr.write(" ".join({name.partition(".")[0] for name in sys.modules}))
+"""
+COMMANDS = ["run", "try", "status", "send", "reload", "config", "config check", "fake", "fake feishu"]
+
+
+def help_of(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")
+    with pytest.raises(SystemExit) as ended:
+        parser().parse_args([*command.split(), "--help"])
+    assert ended.value.code == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="argparse words its help in another way from 3.13 on")
+def test_the_help_is_as_it_was_agreed(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    golden = GOLDEN / f"{command.replace(' ', '-') or 'turnbridge'}.txt"
+    assert help_of(command, capsys, monkeypatch) == golden.read_text(encoding="utf-8")
+
+
+def test_every_golden_help_is_a_commands() -> None:
+    names = {path.stem for path in GOLDEN.glob("*.txt")}
+    assert names == {"turnbridge", *(command.replace(" ", "-") for command in COMMANDS)}
+
+
+def test_the_version_is_the_projects(capsys: pytest.CaptureFixture[str]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == VERSION
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"turnbridge {VERSION}\n"
+
+
+@pytest.mark.parametrize("args", [[], ["nonsense"], ["send", "x"], ["config"]])
+def test_wrong_usage_is_exit_code_2(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(args)
+    assert ended.value.code == 2
+    assert "usage: turnbridge" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(KeyboardInterrupt(), common.INTERRUPTED), (ConfigError("wrong"), 2), (ZeroDivisionError("SECRET"), 1)],
+)
+def test_no_error_shows_a_traceback(
+    error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*args: object) -> None:
+        raise error
+
+    monkeypatch.setattr(status, "ask_daemon", fail)
+    assert main(["status", "--home", "/tmp/x"]) == code
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert "SECRET" not in said
+    assert said.count("\n") <= 1
+
+
+def test_a_reader_that_has_seen_enough_ends_it_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(status, "ask_daemon", fail)
+    monkeypatch.setattr(common, "silenced", lambda: 17)
+    assert main(["status", "--home", "/tmp/x"]) == 17
+
+
+def loaded(*args: str) -> set[str]:
+    """The top-level modules that a command has loaded once it is done."""
+    done = subprocess.run([sys.executable, "-c", LOADED, *args], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stdout
+    return set(done.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("args", [["--version"], ["--help"], ["status", "--help"]])
+def test_version_and_help_load_nothing_heavy(args: list[str]) -> None:
+    assert loaded(*args) & HEAVY == set()
+
+
+def test_status_loads_nothing_heavy() -> None:
+    with socket_daemon() as daemon:
+        found = loaded("status", "--home", str(daemon.home.root))
+    assert found & (HEAVY - {"inspect"}) == set()
+
+
+def test_the_installed_command_says_what_is_wrong_in_one_line() -> None:
+    with short_home() as home:
+        command = [sys.executable, "-m", "bridge.cli.main", "status", "--home", str(home.root)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("turnbridge: no daemon runs on ")

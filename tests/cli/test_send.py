@@ -1,0 +1,31 @@
+"""``send``: hands the daemon a message, with files by their whole paths."""
+
+from pathlib import Path
+
+import pytest
+
+from bridge.cli.main import main
+from tests.cli.socket_daemon import refusal, socket_daemon
+
+
+def test_a_message_is_handed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with socket_daemon() as daemon:
+        args = ["send", "pigeon:main", "u1", "hi 你好", "--file", "a.png", "--file", "/b.pdf"]
+        assert main([*args, "--home", str(daemon.home.root)]) == 0
+        assert daemon.command == {
+            "action": "send",
+            "account": "pigeon:main",
+            "to": "u1",
+            "text": "hi 你好",
+            "files": [str(tmp_path / "a.png"), "/b.pdf"],
+        }
+    assert "pigeon:main delivers it" in capsys.readouterr().out
+
+
+def test_a_refusal_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket_daemon(refusal("no such account is running")) as daemon:
+        assert main(["send", "x:y", "u1", "hi", "--home", str(daemon.home.root)]) == 1
+    assert capsys.readouterr().err == "turnbridge: no such account is running\n"

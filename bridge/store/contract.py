@@ -359,7 +359,10 @@ class Recover(Step[int]):
 
 @dataclass(frozen=True, slots=True)
 class Collect(Step[tuple[Settled, ...]]):
-    """Asking settles: every open part of the account with an id up to ``after`` was received."""
+    """Asking settles: every open part of the account with an id up to ``after`` was received.
+
+    An ``after`` that is no part of the account settles nothing: whoever asks has it from another database.
+    """
 
     account: AccountId
     after: int

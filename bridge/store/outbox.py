@@ -55,7 +55,8 @@ _SKIP = """
 _ANY_OPEN = "SELECT EXISTS (SELECT 1 FROM parts WHERE id BETWEEN ? AND ? AND state IN ('pending', 'sending'))"
 _DONE = "UPDATE messages SET state = 'done', payload = '', ended_ms = ? WHERE id = ? AND state = 'answered'"
 _COLLECTED = """
-    SELECT id FROM parts WHERE account = ? AND id <= ? AND state IN ('pending', 'sending') ORDER BY id
+    SELECT id FROM parts WHERE account = ?1 AND id <= ?2 AND state IN ('pending', 'sending')
+        AND EXISTS (SELECT 1 FROM parts WHERE id = ?2 AND account = ?1) ORDER BY id
 """
 _OPEN = frozenset({PartState.PENDING, PartState.SENDING})
 _DEAD = frozenset({PartState.UNKNOWN, PartState.REFUSED, PartState.EXPIRED})

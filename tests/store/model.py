@@ -58,9 +58,8 @@ class Model:
             case Post(reply=reply):
                 return self._add(reply, MessageId(""))
             case Collect(after=after):
-                return tuple(
-                    self._end(part.part_id, PartState.SENT) for part in self.open() if part.part_id <= after
-                )
+                told = [part for part in self.open() if part.part_id <= after and self._part(PartId(after))]
+                return tuple(self._end(part.part_id, PartState.SENT) for part in told)
             case Settle(part_id=part_id, state=end):
                 return self._end(part_id, end)
             case Hold(part_id=part_id, state=end):

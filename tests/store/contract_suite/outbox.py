@@ -218,6 +218,14 @@ class OutboxContract:
             assert await store.do(Collect(ACCOUNT, ids[1], 3000)) == ()
             assert [part.part_id for part in await open_parts(store, OTHER)] == list(foreign)
 
+    async def test_a_place_that_is_no_part_of_the_account_collects_nothing(self, opened: Open) -> None:
+        async with opened() as store:
+            ids = await post(store, reply(text("a")))
+            (foreign,) = await post(store, reply(), OTHER)
+            for place in (foreign, foreign + 1, 10**17):
+                assert await store.do(Collect(ACCOUNT, place, 3000)) == ()
+            assert [part.part_id for part in await open_parts(store)] == list(ids)
+
     async def test_what_waits_is_counted(self, opened: Open) -> None:
         async with opened() as store:
             await store.do(claim(message("a"), message("b"), message("s", MessageState.SEEN)))

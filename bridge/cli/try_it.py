@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 CHANNEL = "webhook"
 WAIT_SECONDS = 120.0
+MOST_NAMES = 10_000
 QUESTION = "What did I send you?"
 LABEL = "answer   "
 MAKE = "picture 回声.png 480x300"  # a word that the echo agent knows
@@ -82,7 +83,7 @@ def _save(data: bytes, name: str, out: Path) -> Path:
 
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
     safe = Path(safe_name(name))
-    for count in range(1, 10_000):
+    for count in range(1, MOST_NAMES):
         path = out / (safe if count == 1 else f"{safe.stem} ({count}){safe.suffix}")
         try:
             with path.open("xb") as file:

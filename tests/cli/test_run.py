@@ -1,0 +1,218 @@
+"""``run``: the daemon as a process, from its first start with ``--init`` to its end by a signal."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from bridge.channel.testing.clock import START
+from bridge.cli import run as run_module
+from bridge.cli.common import ask_daemon
+from bridge.cli.main import main
+from bridge.cli.run import greeting, loop_factory, program, shown
+from bridge.cli.webhook_client import WebhookClient
+from bridge.config import Config
+from bridge.daemon import Ready
+from bridge.health import Snapshot, State
+from bridge.ids import AccountId
+from bridge.paths import Home, write_private
+from tests.cli.socket_daemon import short_home
+from tests.daemons import DEMO, SECRET, TOKEN, free_port, keep
+
+ROOT = Path(__file__).parent.parent.parent
+DEADLINE_SECONDS = 30
+
+
+@contextmanager
+def child(home: Home, *args: str) -> Iterator[subprocess.Popen[str]]:
+    """``turnbridge run`` as a process of its own, ready; killed at the end if it still runs."""
+    command = [sys.executable, "-m", "bridge.cli.main", "run", "--home", str(home.root), *args]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def until_ready(process: subprocess.Popen[str]) -> str:
+    """What it says up to and with the line to type next."""
+    assert process.stdout is not None
+    said = ""
+    for line in process.stdout:
+        said += line
+        if "turnbridge try" in line or "turnbridge status" in line:
+            return said
+    assert process.stderr is not None
+    raise AssertionError(process.stderr.read())
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    _, err = process.communicate(timeout=DEADLINE_SECONDS)
+    return process.returncode, err
+
+
+def prepared(home: Home) -> WebhookClient:
+    port = free_port()
+    write_private(home.config, f"[web]\nport = {port}\n{DEMO}".encode())
+    keep(home, "demo")
+    return WebhookClient("127.0.0.1", port, "/channels/webhook/demo", SECRET, TOKEN)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_with_0_in_time_and_nothing_acknowledged_is_lost(sign: signal.Signals) -> None:
+    with short_home() as home:
+        client = prepared(home)
+        with child(home) as process:
+            said = until_ready(process)
+            assert f"http://127.0.0.1:{client._port}/healthz" in said
+            sent = [
+                client.send("you", f"slow 3\nmessage {n}", []) for n in range(5)
+            ]  # under way when it ends
+            started = time.monotonic()
+            process.send_signal(sign)
+            code, err = ended(process)
+            assert time.monotonic() - started < 10
+        assert code == 0, err
+        assert "Traceback" not in err
+        with child(home) as process:
+            until_ready(process)
+            for message_id in sent:
+                parts = list(client.replies(message_id, DEADLINE_SECONDS))
+                assert parts[-1]["final"]  # answered, or reported as interrupted
+            process.send_signal(signal.SIGTERM)
+            assert ended(process)[0] == 0
+
+
+def test_a_second_daemon_is_refused_and_after_a_kill_the_next_one_starts() -> None:
+    with short_home() as home:
+        client = prepared(home)
+        with child(home) as first:
+            until_ready(first)
+            with child(home) as second:
+                code, err = ended(second)
+                assert code == 1
+                assert f"a daemon (pid {first.pid}) runs already on {home.root}: stop it first" in err
+            assert ask_daemon(home, {"action": "status"})["pid"] == first.pid
+            sent = client.send("you", "hello", [])
+            first.send_signal(signal.SIGKILL)
+            first.wait(DEADLINE_SECONDS)
+        with child(home) as third:
+            until_ready(third)
+            assert list(client.replies(sent, DEADLINE_SECONDS))[-1]["final"]
+            third.send_signal(signal.SIGTERM)
+            assert ended(third)[0] == 0
+
+
+def test_the_first_start_writes_settings_and_says_what_to_type_next(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with short_home() as home:
+        with monkeypatch.context() as only_here:
+            only_here.setattr(run_module, "serve", lambda home, config: 0)
+            assert main(["run", "--init", "--home", str(home.root)]) == 0
+        assert capsys.readouterr().out == f"wrote {home.config}\n"
+        text = home.config.read_text().replace("8470", str(free_port()))
+        write_private(home.config, text.encode())
+        with child(home, "--init") as process:
+            said = until_ready(process)
+            assert "wrote" not in said
+            assert f"turnbridge try --home {home.root}" in said
+            process.send_signal(signal.SIGTERM)
+            assert ended(process)[0] == 0
+        assert home.config.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ("[web]\nprot = 1\n", "web.prot: no such setting: did you mean port?"),
+        ("[[[", "not TOML"),
+        (None, "is missing"),
+    ],
+)
+def test_settings_that_cannot_be_used_end_it_with_2(
+    settings: str | None, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with short_home() as home:
+        if settings is not None:
+            write_private(home.config, settings.encode())
+        assert main(["run", "--home", str(home.root)]) == 2
+    said = capsys.readouterr().err
+    assert told in said
+    assert said.count("\n") == 1
+
+
+def test_the_loop_is_uvloops_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    import uvloop
+
+    assert loop_factory() is uvloop.new_event_loop
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    assert loop_factory() is None
+
+
+def test_serving_ends_with_the_daemons_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def ends(home: Home, config: Config, **options: object) -> int:
+        ready = options["ready"]
+        assert callable(ready)
+        ready(Ready("http://127.0.0.1:1", ()))
+        return 1
+
+    monkeypatch.setattr("bridge.daemon.run_daemon", ends)
+    assert run_module.serve(Home(Path("/tmp/x")), Config()) == 1
+    assert "http://127.0.0.1:1/healthz" in capsys.readouterr().out
+
+
+def test_the_settings_choose_how_logs_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+    monkeypatch.setattr("bridge.logs.configure", lambda level, as_json: seen.append((level, as_json)))
+    monkeypatch.setattr(run_module, "serve", lambda home, config: 0)
+    with short_home() as home:
+        for log in ("", 'level = "debug"\nformat = "json"', 'format = "console"'):
+            write_private(home.config, f"[log]\n{log}\n".encode())
+            assert main(["run", "--home", str(home.root)]) == 0
+    assert seen == [("info", None), ("debug", True), ("info", False)]
+
+
+def account(id_: str) -> Snapshot:
+    channel, _, name = id_.partition(":")
+    return Snapshot(AccountId(id_), channel, name, State.CONNECTED, START)
+
+
+def test_the_greeting_names_everything_and_one_line_to_type() -> None:
+    home = Home(Path("/srv/bot home"))
+    said = greeting(home, Ready("http://127.0.0.1:8470", (account("webhook:demo"),)))
+    assert "/srv/bot home/config.toml" in said
+    assert "http://127.0.0.1:8470/healthz" in said
+    assert "webhook:demo" in said
+    assert said.rstrip().endswith("try --home '/srv/bot home'")
+    other = greeting(home, Ready("http://127.0.0.1:8470", (account("feishu:main"),)))
+    assert other.rstrip().endswith("status --home '/srv/bot home'")
+
+
+def test_the_program_is_named_as_it_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for started_as, typed in {
+        str(tmp_path / ".venv/bin/turnbridge"): ".venv/bin/turnbridge",
+        "/usr/bin/turnbridge": "turnbridge",
+        "-c": "turnbridge",
+    }.items():
+        monkeypatch.setattr(sys, "argv", [started_as])
+        assert program() == typed
+
+
+def test_the_home_is_shown_the_shorter_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert shown(Home(tmp_path / ".run")) == ".run"
+    assert os.path.isabs(shown(Home(Path("/srv"))))
+    assert json.dumps(shown(Home(Path("/a b")))) == "\"'/a b'\""

@@ -97,7 +97,7 @@ class Group:
 
     def __init__(self, component: Runs, clock: FakeClock, rng: object = None) -> None:
         self.health = health_of(clock)
-        self._work = supervise(component, self.health, clock, rng or Highest())  # type: ignore[arg-type]
+        self._work = supervise(component, self.health, clock, rng or Highest())  # type: ignore[arg-type]  # any randomness
         self._tasks = asyncio.TaskGroup()
 
     async def __aenter__(self) -> "Group":
@@ -142,7 +142,7 @@ async def test_of_a_group_what_the_operator_must_mend_is_returned() -> None:
 async def test_a_failing_task_group_inside_does_not_cancel_the_caller() -> None:
     async def groups(health: Health) -> None:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(fails(OSError())(health))  # type: ignore[arg-type]
+            tasks.create_task(fails(OSError())(health))  # type: ignore[arg-type]  # a coroutine, under a wider name
             await asyncio.Event().wait()
 
     await run_once(Runs(groups), health_of(FakeClock()))

@@ -141,7 +141,7 @@ async def test_an_address_that_is_taken_is_an_operators_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         table = WebTable(port=taken.getsockname()[1])
         with pytest.raises(ConfigError, match=r"web\.port \d+: Address already in use: choose another"):
-            async with listening(table, lambda channel, account: None, None, dict):  # type: ignore[arg-type]
+            async with listening(table, lambda channel, account: None, None, dict):  # type: ignore[arg-type]  # never used
                 pass
 
 

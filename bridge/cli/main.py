@@ -37,7 +37,3 @@ def parser() -> argparse.ArgumentParser:
     for command in (run, try_it, status, send, reload, config, fake):
         command.register(commands)
     return top
-
-
-if __name__ == "__main__":
-    sys.exit(main())

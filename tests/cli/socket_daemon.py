@@ -13,6 +13,7 @@ from typing import Any
 
 from bridge.paths import Home
 
+MAIN = "import sys; from bridge.cli.main import main; sys.exit(main())"  # as the installed program does
 STATUS: dict[str, Any] = {"version": "9.9.9", "pid": 4711, "components": []}
 
 

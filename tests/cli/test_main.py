@@ -11,7 +11,7 @@ from bridge.cli import common, status
 from bridge.cli.main import main, parser
 from bridge.errors import ConfigError
 from bridge.version import VERSION
-from tests.cli.socket_daemon import short_home, socket_daemon
+from tests.cli.socket_daemon import MAIN, short_home, socket_daemon
 
 ROOT = Path(__file__).parent.parent.parent
 GOLDEN = ROOT / "tests" / "golden" / "cli"
@@ -96,6 +96,12 @@ def test_no_error_shows_a_traceback(
     assert said.count("\n") <= 1
 
 
+def test_a_command_that_did_what_it_should_ends_with_its_own_code(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket_daemon() as daemon:
+        assert main(["status", "--home", str(daemon.home.root)]) == 0
+    assert "0 of 0 connected" in capsys.readouterr().out
+
+
 def test_a_reader_that_has_seen_enough_ends_it_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: object) -> None:
         raise BrokenPipeError
@@ -126,7 +132,7 @@ def test_status_loads_nothing_heavy() -> None:
 
 def test_the_installed_command_says_what_is_wrong_in_one_line() -> None:
     with short_home() as home:
-        command = [sys.executable, "-m", "bridge.cli.main", "status", "--home", str(home.root)]
+        command = [sys.executable, "-c", MAIN, "status", "--home", str(home.root)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("turnbridge: no daemon runs on ")

@@ -23,7 +23,7 @@ from bridge.daemon import Ready
 from bridge.health import Snapshot, State
 from bridge.ids import AccountId
 from bridge.paths import Home, write_private
-from tests.cli.socket_daemon import short_home
+from tests.cli.socket_daemon import MAIN, short_home
 from tests.daemons import DEMO, SECRET, TOKEN, free_port, keep
 
 ROOT = Path(__file__).parent.parent.parent
@@ -33,7 +33,7 @@ DEADLINE_SECONDS = 30
 @contextmanager
 def child(home: Home, *args: str) -> Iterator[subprocess.Popen[str]]:
     """``turnbridge run`` as a process of its own, ready; killed at the end if it still runs."""
-    command = [sys.executable, "-m", "bridge.cli.main", "run", "--home", str(home.root), *args]
+    command = [sys.executable, "-c", MAIN, "run", "--home", str(home.root), *args]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True) as process:
         try:

@@ -105,7 +105,7 @@ def sentence(error: BaseException) -> str:
         case BindingError():
             return "its stored messages belong to another bot: restore its credentials, or remove its state"
         case CredentialsError():
-            return "the platform refused the account: renew its credentials"
+            return "the platform refused the account: correct its settings or credentials, the log says why"
         case UnreachableError():
             return "the platform cannot be reached"
         case ChannelError():

@@ -398,7 +398,7 @@ async def test_a_part_that_became_final_elsewhere_is_not_sent(tmp_path: Path) ->
     async with desk(tmp_path) as here:
         here.channel.script["a"] = [UnreachableError("down")]
         await here.post("a", "hello")
-        await here.store.do(Collect(ACCOUNT, 100, unix_ms(here.clock.now())))
+        await here.store.do(Collect(ACCOUNT, here.seen[0].part_id, unix_ms(here.clock.now())))
         await here.clock.advance(5)
         assert len(here.channel.sent) == 1
         assert not await here.store.do(Sending(here.seen[0].part_id, 0))

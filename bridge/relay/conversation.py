@@ -39,6 +39,10 @@ from bridge.store.contract import (
     Store,
 )
 
+CLEAR_SECONDS = 10.0
+# What a server says of a session that cannot be taken up: a new one takes its place.
+_NOT_STORED = frozenset({"session_not_found", "unsupported"})
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -95,6 +99,7 @@ class Conversation:
         self._session_authority: Authority | None = None
         self._owner = False  # whether it is the owner's direct chat
         self._active = False
+        self.leaving = False
         self._used_at = work.clock.monotonic()
 
     @property
@@ -105,6 +110,10 @@ class Conversation:
     @property
     def has_session(self) -> bool:
         return self._session is not None
+
+    def leave(self) -> None:
+        """Be busy until ``retire``, which must follow, is done: what is added meanwhile waits for it."""
+        self._active = self.leaving = True
 
     def add(self, message: Message) -> bool:
         """Queue a message; True when ``work`` has to be started for it."""
@@ -127,11 +136,14 @@ class Conversation:
             await session.close()
 
     async def retire(self) -> None:
-        """Hang up for long: the owner's history is kept, a stranger's is dropped."""
+        """Hang up for long: the owner's history is kept, a stranger's is dropped. Then do what came."""
         if self._session is not None and not self._owner:
-            with suppress(SessionError):
-                await self._session.clear()
+            with suppress(SessionError, TimeoutError):
+                async with asyncio.timeout(CLEAR_SECONDS):
+                    await self._session.clear()
         await self.close()
+        self.leaving = False
+        await self.work()
 
     # --- one message ----------------------------------------------------------
 
@@ -179,17 +191,18 @@ class Conversation:
             except (SessionError, TimeoutError) as error:
                 await self._failed(message, error)
                 return
-        if result is not None:
-            await self._finish(message, result)
+        match result:
+            case TurnResult():
+                await self._finish(message, result)
+            case (text, limit):
+                await self._end(message, text, limit=limit)
 
-    async def _run(self, message: Message, tools: bool) -> TurnResult | None:
-        """The turn's result, or None where the message has ended without one."""
+    async def _run(self, message: Message, tools: bool) -> TurnResult | tuple[Text, int] | None:
+        """The turn's result, or why there is nothing to put to an agent; None: it ended elsewhere."""
         inbound, work = message.inbound, self._work
         got = await received.receive(inbound, work.channel, work.media(self._key), tools, work.log)
         if turn.nothing_left(inbound, got):
-            text, limit = got.refusal or (Text.UNREADABLE_TYPE, 0)
-            await self._end(message, text, limit=limit)
-            return None
+            return got.refusal or (Text.UNREADABLE_TYPE, 0)
         session = await self._ready(replace(work.authority, tools=tools))
         started = Start(work.account, message.message_id, session.session_id, self._now_ms())
         if not await work.store.do(started):
@@ -226,20 +239,29 @@ class Conversation:
 
     async def _recover(self, message: Message) -> None:
         """An agent had it before we died: its answer from the session's record, or the plain truth."""
-        tools = self._work.policy.grants_tools(message.inbound)
-        try:
-            async with asyncio.timeout(self._work.limits.turn_seconds):
-                result = await self._attach(
-                    message.session_id, replace(self._work.authority, tools=tools), message.message_id
-                )
-        except SessionError as error:
-            if not error.code:
-                raise
-            result = None
+        result = await self._recorded(message)
         if result is not None and result.ended is Ended.COMPLETED:
             await self._finish(message, result)
         else:
             await self._end(message, Text.INTERRUPTED)
+
+    async def _recorded(self, message: Message) -> TurnResult | None:
+        """How its turn ended, as its session has it. That is not kept: what is due may have changed since."""
+        bound = await self._work.store.get(SessionOf(self._work.account, self._key))
+        if bound is None or bound.session_id != message.session_id:
+            return None
+        authority = Authority.from_text(bound.authority)
+        try:
+            async with asyncio.timeout(self._work.limits.turn_seconds):
+                session, result = await attach_session(
+                    self._work.server, authority, message.session_id, message.message_id
+                )
+        except (SessionError, TimeoutError) as error:
+            if isinstance(error, SessionError) and not error.code:
+                raise
+            return None
+        await session.close()
+        return result
 
     # --- its session ----------------------------------------------------------
 
@@ -251,9 +273,10 @@ class Conversation:
         bound = await self._work.store.get(SessionOf(self._work.account, self._key))
         if bound is not None and bound.authority == authority.as_text():
             try:
-                await self._attach(bound.session_id, authority, "")
+                session, _ = await attach_session(self._work.server, authority, bound.session_id)
+                self._session, self._session_authority = session, authority
             except SessionError as error:
-                if error.code != "session_not_found":
+                if error.code not in _NOT_STORED:
                     raise
         if self._session is None:
             await self._open(authority)
@@ -264,18 +287,10 @@ class Conversation:
         channel, _, account = self._work.account.partition(":")
         chat = ours.Chat(channel=channel, account=account, conversation=turn.shown_key(self._key))
         session = await open_session(self._work.server, authority, chat)
+        self._session, self._session_authority = session, authority  # closed, should the step fail
         await self._work.store.do(
             BindSession(self._work.account, self._key, session.session_id, authority.as_text())
         )
-        self._session, self._session_authority = session, authority
-
-    async def _attach(
-        self, session_id: SessionId, authority: Authority, request_id: str
-    ) -> TurnResult | None:
-        await self.close()
-        session, result = await attach_session(self._work.server, authority, session_id, request_id)
-        self._session, self._session_authority = session, authority
-        return result
 
     # --- its replies ----------------------------------------------------------
 

@@ -41,6 +41,11 @@ class Authority:
     def as_text(self) -> str:
         return json.dumps([self.tools, self.channel, self.cwd], ensure_ascii=False)
 
+    @classmethod
+    def from_text(cls, text: str) -> Authority:
+        """What ``as_text`` made a text of."""
+        return cls(*json.loads(text))
+
 
 class Ended(StrEnum):
     COMPLETED = "completed"

@@ -216,14 +216,15 @@ def spec_for(channel: Channel, **changes: Any) -> ChannelSpec:
 def setup_for(
     home: Home, store: Any, clock: FakeClock, channel: Channel, *, settings: dict[str, Any] | None = None,
     limits: dict[str, Any] | None = None, spec: dict[str, Any] | None = None, public_url: str = "",
+    workspace: Path | None = None,
 ) -> Setup:  # fmt: skip
     table = ChannelSettings.model_validate({"owner": OWNER, "senders": "anyone", **(settings or {})})
     config = Config(limits=LimitsTable.model_validate(limits or {}))
     config = config.model_copy(update={"web": config.web.model_copy(update={"public_url": public_url})})
     return Setup(
         name=NAME, spec=spec_for(channel, **(spec or {})), settings=table, credentials=None, config=config,
-        home=home, workspace=home.root, http=cast(Http, None), store=store, clock=clock, rng=Random(3),
-        log=get_logger("test"), version="1",
+        home=home, workspace=workspace or home.root, http=cast(Http, None), store=store, clock=clock,
+        rng=Random(3), log=get_logger("test"), version="1",
     )  # fmt: skip
 
 

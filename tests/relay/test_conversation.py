@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -14,10 +15,11 @@ from bridge.ids import ConversationKey
 from bridge.protocol.limits import PROMPT_BYTES
 from bridge.relay.payload import conversation_of
 from bridge.relay.texts import Language, Text, say
-from bridge.store.contract import CountsOf, HeldTexts, SessionOf
+from bridge.store.contract import Answer, CountsOf, HeldTexts, Query, SessionOf, Step, Store
 from tests.relay.harness import HOUR, MINUTE, NAME, OWNER, STRANGER, desk, homes, message
-from tests.relay.scripted import Frame, HangupError, Peer, answer
+from tests.relay.scripted import Frame, HangupError, Peer, ScriptedServer, answer
 
+R = TypeVar("R")
 FAILURE, INTERRUPTED = say(Text.FAILURE, Language.EN), say(Text.INTERRUPTED, Language.EN)
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c63000100000500010d0a2db4"
@@ -57,6 +59,45 @@ def first_broken() -> Any:
         await (turns.pop() if turns else answer)(peer, start)
 
     return turn
+
+
+class Silent(ScriptedServer):
+    """Does not answer an attach."""
+
+    async def _attach(self, peer: Peer, frame: Frame) -> None:
+        return
+
+
+def slow_to_clear(clearing: asyncio.Event) -> type[ScriptedServer]:
+    """A server that clears a session only once it is let."""
+
+    class SlowToClear(ScriptedServer):
+        async def _handle(self, peer: Peer, frame: Frame) -> None:
+            if frame["type"] == "session.clear":
+                await clearing.wait()
+            await super()._handle(peer, frame)
+
+    return SlowToClear
+
+
+class SlowAnswers:
+    """A store that takes an answer, and tells so only once ``gate`` is open."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self.gate, self.asked = store, asyncio.Event(), False
+
+    async def do(self, step: Step[R]) -> R:
+        done = await self._store.do(step)
+        if isinstance(step, Answer):
+            self.asked = True
+            await self.gate.wait()
+        return done
+
+    async def get(self, query: Query[R]) -> R:
+        return await self._store.get(query)
+
+    def backlog(self) -> int:
+        return 0
 
 
 def key_of(sender: str = OWNER) -> ConversationKey:
@@ -127,6 +168,41 @@ async def test_a_session_that_may_not_be_taken_up_fails_the_message_only() -> No
         here.server.refuse_attach = "invalid_request"
         await here.say("two")
         assert await here.answered(2) == [FAILURE, FAILURE]
+
+
+async def test_a_server_that_takes_up_no_session_opens_a_new_one() -> None:
+    async with desk(script={"turn": first_broken()}) as here:
+        await here.say("one")
+        await here.answered(1)
+        here.server.refuse_attach = "unsupported"
+        await here.say("two")
+        assert await here.answered(2) == [FAILURE, "echo: two"]
+
+
+async def test_a_message_that_comes_while_its_session_is_being_closed_waits_for_that() -> None:
+    clearing = asyncio.Event()
+    async with desk(script={"kind": slow_to_clear(clearing)}) as here:
+        await here.say("one", STRANGER)
+        await here.answered(1)
+        await here.clock.advance(1900)
+        await until(lambda: bool(here.server.frames("session.clear")))
+        await here.say("two", STRANGER)
+        await settle()
+        assert here.server.frames("session.attach") == []
+        clearing.set()
+        assert await here.answered(2) == ["echo: one", "echo: two"]
+
+
+async def test_a_reply_that_is_stored_as_the_turn_runs_out_of_time_is_delivered() -> None:
+    file = RemoteFile("k", FileKind.IMAGE, "a.png", fetchable=False)
+    async with desk(limits={"turn_seconds": 0.05}) as here:
+        slow = SlowAnswers(here.store)
+        here.account._run.work = replace(here.account._run.work, store=slow)  # type: ignore[union-attr] # runs
+        await here.push(message("m1", "", files=(file,)))
+        await until(lambda: slow.asked)
+        await asyncio.sleep(0.1)
+        slow.gate.set()
+        assert await here.answered(1) == [say(Text.UNREADABLE_TYPE, Language.EN)]
 
 
 async def test_a_turn_that_the_server_refuses_keeps_no_files() -> None:
@@ -279,10 +355,10 @@ ENDED = [
 ]
 
 
-async def stop_in_turn(home: Any, clock: FakeClock, *texts: str) -> None:
+async def stop_in_turn(home: Any, clock: FakeClock, *texts: str, **setup: Any) -> None:
     """Leave the first of ``texts`` running and the others claimed, as a kill does."""
     held = Held()
-    async with desk(home=home, clock=clock, script={"turn": held}) as here:
+    async with desk(home=home, clock=clock, script={"turn": held}, **setup) as here:
         for text in texts:
             await here.say(text)
         await until(lambda: held.started == [texts[0]])
@@ -312,6 +388,50 @@ async def test_case_82_after_a_crash_a_turn_without_an_end_is_reported_and_never
             assert [frame["prompt"] for frame in after.server.frames("turn.start")] == ["again"]
         async with desk(home=home, clock=clock) as later:
             assert (later.server.peers, later.channel.sent) == ([], [])
+
+
+async def test_after_a_crash_no_session_keeps_tools_that_are_not_granted_any_more() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        await stop_in_turn(home, clock, "one", settings={"remote_tools": "owner"})
+        async with desk(home=home, clock=clock, script={"stored": {"s1": ENDED}}) as after:
+            assert await after.answered(1) == ["the answer"]
+            after.count = 10
+            await after.say("next")
+            assert await after.answered(2) == ["the answer", "echo: next"]
+            (start,) = after.server.frames("session.start")
+            assert start["no_tools"] is True
+
+
+async def test_after_a_crash_the_answer_is_looked_for_in_the_workspace_of_its_session() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        await stop_in_turn(home, clock, "one")
+        other = home.private_dir(home.root / "other")
+        script = {"stored": {"s1": ENDED}}
+        async with desk(home=home, clock=clock, script=script, workspace=other) as after:
+            assert await after.answered(1) == ["the answer"]
+            assert after.server.frames("session.attach")[0]["cwd"] == str(home.root)
+
+
+async def test_after_a_crash_the_owner_s_history_outlives_the_idle_time_all_the_same() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        await stop_in_turn(home, clock, "one")
+        async with desk(home=home, clock=clock, script={"stored": {"s1": ENDED}}) as after:
+            assert await after.answered(1) == ["the answer"]
+            await after.clock.advance(1900)
+            await until(lambda: after.server.closed == 1)
+            assert after.server.frames("session.clear") == []
+
+
+async def test_a_record_that_does_not_come_in_time_is_not_waited_for_any_longer() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        await stop_in_turn(home, clock, "one")
+        script: dict[str, Any] = {"kind": Silent, "stored": {"s1": ENDED}}
+        async with desk(home=home, clock=clock, script=script, limits={"turn_seconds": 0.01}) as after:
+            assert await after.answered(1) == [INTERRUPTED]
 
 
 async def test_a_running_message_whose_session_is_gone_is_reported() -> None:

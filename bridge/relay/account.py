@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from bridge.channel import (
@@ -149,7 +150,8 @@ class Account:
             tasks.create_task(probing, name=f"{self.name}/probe")
         elif isinstance(channel, Pushed):
             health.contact()  # its route is served, and there is nothing else to prove
-        tasks.create_task(tend(self._setup, run.conversations), name=f"{self.name}/tend")
+        tending = tend(self._setup, run.conversations, partial(self._retire, run))
+        tasks.create_task(tending, name=f"{self.name}/tend")
 
     async def _bind(self) -> str:
         try:
@@ -263,11 +265,12 @@ class Account:
             raise
         verdict = iter(verdicts)
         return [
-            await self._claimed(run, one, next(verdict), now_ms) if one.message else Claimed.IGNORED
+            self._claimed(run, one, next(verdict), now_ms) if one.message else Claimed.IGNORED
             for one in drafts
         ]
 
-    async def _claimed(self, run: Run, one: Draft, verdict: ClaimVerdict, now_ms: int) -> Claimed:
+    def _claimed(self, run: Run, one: Draft, verdict: ClaimVerdict, now_ms: int) -> Claimed:
+        """Start what a durable item asks for. Nothing is awaited: all of a batch is started, in its order."""
         if verdict is not ClaimVerdict.NEW:
             one.give_back(run.room)
             return Claimed.CONFLICT if verdict is ClaimVerdict.CONFLICT else Claimed.DUPLICATE
@@ -279,7 +282,7 @@ class Account:
             self._enqueue(run, one.conversation, one.inbound, claimed)
             return Claimed.ACCEPTED
         if message is not None and message.reply is not None:
-            self._deliver(await self._store.get(PartsOf(self._setup.name, message.reply.reply_id)))
+            self._spawn(run, self._deliver_stored(message.reply.reply_id), "notice")
         if one.decision.fate is Fate.BUSY:
             return Claimed.BUSY
         return Claimed.ACCEPTED if one.decision.fate is Fate.NOTICE else Claimed.IGNORED
@@ -302,8 +305,8 @@ class Account:
         )
         conversation = run.conversations.get(key)
         if conversation is None:
-            conversation = run.conversations[key] = Conversation(key, run.work, run.room.give_back)
             self._make_room(run)
+            conversation = run.conversations[key] = Conversation(key, run.work, run.room.give_back)
         if conversation.add(message):
             self._spawn(run, conversation.work(), "answer")
 
@@ -315,12 +318,24 @@ class Account:
             work.close()
 
     def _make_room(self, run: Run) -> None:
-        """Over the limit, the conversation that has been idle longest is closed."""
-        over = len(run.conversations) - self._setup.config.limits.sessions
-        idle = {key: one.idle_seconds for key, one in run.conversations.items() if one.has_session}
-        longest = sorted((key for key in idle if idle[key] >= 0), key=idle.__getitem__, reverse=True)
+        """Before one more conversation: at the limit, those that have been idle longest are closed."""
+        staying = {key: one.idle_seconds for key, one in run.conversations.items() if not one.leaving}
+        over = len(staying) + 1 - self._setup.config.limits.sessions
+        longest = sorted((key for key in staying if staying[key] >= 0), key=staying.__getitem__, reverse=True)
         for key in longest[: max(0, over)]:
-            self._spawn(run, run.conversations.pop(key).retire(), "close")
+            self._retire(run, key)
+
+    def _retire(self, run: Run, key: ConversationKey) -> None:
+        """Close an idle conversation, and forget it unless it was needed meanwhile."""
+
+        async def retire() -> None:
+            await conversation.retire()
+            if not conversation.has_session:
+                del run.conversations[key]
+
+        conversation = run.conversations[key]
+        conversation.leave()
+        self._spawn(run, retire(), "close")
 
     # --- out ----------------------------------------------------------
 
@@ -333,6 +348,10 @@ class Account:
         ids = await self._store.do(Post(setup.name, reply, now_ms))
         self._deliver(outbox.stored_parts(setup.name, MessageId(""), reply, ids, now_ms))
         return len(ids)
+
+    async def _deliver_stored(self, reply_id: str) -> None:
+        """Raises StoreError: it cannot be read now. The next run delivers it."""
+        self._deliver(await self._store.get(PartsOf(self._setup.name, reply_id)))
 
     def _deliver(self, parts: Sequence[OutboxPart]) -> None:
         run = self._run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 
@@ -15,14 +16,18 @@ TEND_SECONDS = 30.0
 SWEEP_SECONDS = 3600.0
 
 
-async def tend(setup: Setup, conversations: dict[ConversationKey, Conversation]) -> None:
+async def tend(
+    setup: Setup,
+    conversations: Mapping[ConversationKey, Conversation],
+    retire: Callable[[ConversationKey], None],
+) -> None:
     """Close idle sessions, and sweep received files at the start and hourly, for ever."""
     swept = -SWEEP_SECONDS
     while True:
         now = setup.clock.monotonic()
         limit = setup.config.limits.idle_seconds
         for key in [key for key, one in conversations.items() if one.idle_seconds >= limit]:
-            await conversations.pop(key).retire()
+            retire(key)
         if now - swept >= SWEEP_SECONDS:
             swept = now
             await _sweep(setup)

@@ -28,7 +28,7 @@ from bridge.errors import StoreError
 from bridge.relay.account import BATCH_ITEMS, Account
 from bridge.relay.outbox import ReplyFile
 from bridge.relay.texts import Language, Text, say
-from bridge.store.contract import Claim, CountsOf, OpenMessages, Query, Step, Store
+from bridge.store.contract import Claim, CountsOf, OpenMessages, PartsOf, Query, Step, Store
 from tests.relay.harness import (
     NAME,
     STRANGER,
@@ -58,6 +58,8 @@ class Faulty:
         self._store = store
         self.errors: list[Exception] = []
         self.waiting: asyncio.Future[None] | None = None
+        self.reading: asyncio.Future[None] | None = None
+        self.unreadable: set[type[Query[Any]]] = set()
         self.length = 0
 
     async def do(self, step: Step[R]) -> R:
@@ -69,6 +71,10 @@ class Faulty:
         return await self._store.do(step)
 
     async def get(self, query: Query[R]) -> R:
+        if type(query) in self.unreadable:
+            raise StoreError("the disk cannot be read")
+        if isinstance(query, PartsOf) and self.reading is not None:
+            await self.reading
         return await self._store.get(query)
 
     def backlog(self) -> int:
@@ -98,6 +104,51 @@ async def test_case_34_what_could_not_be_stored_is_not_acknowledged_and_its_repe
         assert (await here.push(message("m1"))).body == b"accepted"
         assert (await here.push(message("m1"))).body == b"duplicate"
         assert await here.answered(1) == ["echo: hello"]
+
+
+async def test_a_notice_that_cannot_be_read_strands_no_message_of_its_batch() -> None:
+    voice = message("v1", "", files=(RemoteFile("k", FileKind.AUDIO),))
+    async with homes() as home:
+        async with desk(home=home, run=False) as before:
+            faulty = swap_store(before)
+            faulty.unreadable.add(PartsOf)
+            running = asyncio.ensure_future(before.account.run(before.health))  # noqa: TID251 - awaited below
+            await settle()
+            assert (await before.push(voice, message("m1"))).body == b"accepted,accepted"
+            with pytest.raises(ExceptionGroup) as ended:
+                await running
+            assert ended.group_contains(StoreError)
+        async with desk(home=home) as after:
+            await until(lambda: len(after.channel.texts()) == 2)
+
+
+async def test_messages_of_a_batch_run_before_those_that_come_while_its_notices_are_read() -> None:
+    voice = message("v1", "", files=(RemoteFile("k", FileKind.AUDIO),))
+    async with desk() as here, asyncio.TaskGroup() as tasks:
+        faulty = swap_store(here)
+        faulty.reading = asyncio.get_running_loop().create_future()
+        tasks.create_task(here.push(voice, message("m1", "first")))
+        tasks.create_task(here.push(message("m2", "second")))
+        await settle()
+        faulty.reading.set_result(None)
+        await until(lambda: len(here.server.frames("turn.start")) == 2)
+        assert [frame["prompt"] for frame in here.server.frames("turn.start")] == ["first", "second"]
+
+
+async def test_conversations_without_a_session_make_room_as_well() -> None:
+    async with desk(limits={"sessions": 3, "owner_sessions": 0}) as here:
+        await here.say("hi")
+        await here.answered(1)
+        nothing = RemoteFile("k", FileKind.FILE, "a.bin", fetchable=False)
+        for n in range(5):
+            await here.push(message(f"x{n}", "", f"other{n}", files=(nothing,)))
+            await here.answered(2 + n)
+            await here.say("still there")
+            assert (await here.answered(2 + n))[0] == "echo: hi"
+        run = here.account._run
+        assert run is not None
+        assert len(run.conversations) == 3
+        assert here.server.opened == 1
 
 
 async def test_a_request_that_hung_up_during_its_claim_is_answered_all_the_same() -> None:

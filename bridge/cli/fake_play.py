@@ -12,9 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from bridge.cli.common import ask_daemon
 from bridge.cli.fake_setup import APP_ID, Setup, to_paste
-from bridge.errors import ConfigError
+from bridge.errors import BridgeError, ConfigError
 from bridge.media.names import safe_name
+from bridge.paths import Home
 
 if TYPE_CHECKING:
     from bridge.channel.testing.fakes.feishu import FakeFeishu, FakeFile, Push, Sent
@@ -76,6 +78,8 @@ async def play(
     except OSError as error:
         raise ConfigError(f"port {setup.port} cannot be used: give another with --port") from error
     try:
+        if setup.home is not None:
+            await asyncio.to_thread(announce, setup.home)
         introduce(setup, folder, screen)
         async with asyncio.TaskGroup() as tasks:
             display = Display(fake, folder, screen)
@@ -89,6 +93,12 @@ async def play(
         return 1 if player.unanswered and not screen.interactive else 0
     finally:
         await fake.__aexit__(None, None, None)
+
+
+def announce(home: Path) -> None:
+    """Have the daemon of ``home``, where it runs, take up the account now; later it would by itself."""
+    with suppress(BridgeError):
+        ask_daemon(Home(home), {"action": "reload"})
 
 
 def introduce(setup: Setup, folder: Path, screen: Screen) -> None:

@@ -25,6 +25,8 @@ def _or_empty(value: object) -> object:
 
 
 Text = Annotated[str, BeforeValidator(_or_empty)]
+Flag = Annotated[bool, BeforeValidator(lambda value: value is True)]
+Part = BeforeValidator(lambda value: value if isinstance(value, dict) else {})  # an object, all optional
 
 
 class Mention(BaseModel):
@@ -52,7 +54,7 @@ class SenderId(BaseModel):
 
 
 class Sender(BaseModel):
-    sender_id: SenderId = SenderId()
+    sender_id: Annotated[SenderId, Part] = SenderId()
     sender_type: Text = ""
 
 
@@ -85,7 +87,7 @@ class OldMessageEvent(BaseModel):
     msg_type: Text = ""
     text: Text = ""
     text_without_at_bot: Text = ""
-    is_mention: bool = False
+    is_mention: Flag = False
     image_key: Text = ""
     file_key: Text = ""
     parent_id: Text = ""
@@ -120,8 +122,8 @@ class RestMessage(BaseModel):
     msg_type: Text = ""
     create_time: Text = ""
     deleted: bool = False
-    sender: RestSender = RestSender()
-    body: RestBody = RestBody()
+    sender: Annotated[RestSender, Part] = RestSender()
+    body: Annotated[RestBody, Part] = RestBody()
     mentions: Mentions = []
 
 

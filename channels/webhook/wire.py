@@ -182,9 +182,17 @@ def lane(conversation: str, thread: str) -> str:
 
 
 def unlane(to: str) -> tuple[str, str]:
-    """What ``lane`` was given."""
-    conversation, *thread = json.loads(to)
-    return conversation, thread[0] if thread else ""
+    """What ``lane`` was given. Anything else is a conversation's id, as an operator types it."""
+    try:
+        parts = json.loads(to)
+    except ValueError:
+        return to, ""
+    match parts:
+        case [str(conversation)]:
+            return conversation, ""
+        case [str(conversation), str(thread)]:
+            return conversation, thread
+    return to, ""
 
 
 def _object(body: bytes) -> dict[str, Any]:

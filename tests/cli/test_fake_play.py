@@ -1,5 +1,7 @@
 import asyncio
 import io
+import json
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,9 +12,10 @@ import pytest
 from bridge.channel import Inbound
 from bridge.channel.testing.clock import FakeClock
 from bridge.cli.fake import EPILOG
-from bridge.cli.fake_play import Screen, play
+from bridge.cli.fake_play import Screen, announce, play
 from bridge.cli.fake_setup import Setup, new_secrets
 from bridge.errors import ConfigError
+from bridge.paths import Home
 from tests.cli.feishu_bot import Bot, free_port
 
 
@@ -200,3 +203,19 @@ async def test_a_home_that_was_written_is_named_and_its_secrets_are_not(stage: S
     assert await play(setup, stage.folder, Screen(stage.out, False, EPILOG), io.StringIO(), 1) == 0
     assert str(stage.folder / "config.toml") in stage.shown
     assert setup.secrets["encrypt_key"] not in stage.shown
+
+
+async def test_a_daemon_that_runs_is_told_of_the_new_account() -> None:
+    asked: list[dict[str, Any]] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.extend([json.loads(await reader.readline()) for _ in range(2)])
+        writer.close()
+
+    with tempfile.TemporaryDirectory(prefix="tbplay") as folder:
+        home = Home(Path(folder))
+        home.private_dir(home.state)
+        async with await asyncio.start_unix_server(serve, home.socket):
+            await asyncio.to_thread(announce, home.root)
+        announce(home.root)  # nobody runs: it is none of our business
+    assert asked[1]["command"] == {"action": "reload"}

@@ -62,5 +62,6 @@ def test_an_empty_secret_is_met_by_nothing() -> None:
 
 
 def test_odd_characters_of_a_header_are_compared_and_not_choked_on() -> None:
-    assert not same("abc", "\udcff")
+    for odd in ("\udcff", "\ud800", "a\udfffc"):  # of a header, and of an escape in JSON
+        assert not same("abc", odd)
     assert len(event_signature("\udcff", "é", "k", b"")) == 64

@@ -257,6 +257,19 @@ def test_every_failure_to_prove_the_sender_reads_alike() -> None:
         assert (answer.status, answer.body) == (403, UNPROVEN)
 
 
+@pytest.mark.parametrize("token", ["\ud800", "verify-token-1\udfff", "\0"])
+def test_a_token_of_odd_characters_proves_nothing(token: str) -> None:
+    header = message_event()["header"] | {"token": token}
+    for value in (
+        message_event() | {"header": header},
+        old({}) | {"token": token},
+        {"type": "url_verification", "challenge": "x", "token": token},
+    ):
+        answer = read(value)
+        assert isinstance(answer, Answer)
+        assert (answer.status, answer.body) == (403, UNPROVEN)
+
+
 def test_with_a_key_alone_the_signature_is_enough() -> None:
     row = REQUESTS["v2-encrypted-signed"]
     proof = Proof("cli_9f5343c580712544", row["encrypt_key"], "")
@@ -280,7 +293,7 @@ def test_what_is_no_json_object_is_the_senders_fault(body: bytes) -> None:
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+        st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=()), max_size=8),
         lambda inner: (
             st.lists(inner, max_size=3)
             | st.dictionaries(
@@ -372,6 +385,9 @@ def test_old_messages_follow_the_same_rules() -> None:
     )
     assert isinstance(group, Inbound)
     assert (group.to, group.text, group.sent_at, group.stamp) == ("group:oc_1", "hi", None, "")
+    odd = item(old({"text": "hi", "msg_type": "text", "is_mention": "maybe"}))
+    assert isinstance(odd, Inbound)
+    assert odd.text == "hi"
     image = item(old({"msg_type": "image", "image_key": "img_1"}))
     assert isinstance(image, Inbound)
     assert image.files[0].key == '["om_1", "img_1", "image"]'

@@ -42,7 +42,10 @@ def test_our_own_messages_are_you_and_recalled_ones_are_gone() -> None:
     own: dict[str, Any] = {"sender": {"id": "cli_app", "id_type": "app_id", "sender_type": "app"}}
     assert read(rest("q", "answer", **own))[0] == "[In reply to you: answer]"
     assert read(rest("q", "secret", deleted=True))[0] == "[In reply to ou_q: [Message taken back]]"
-    assert read(rest("q", "x", sender={}))[0] == "[In reply to somebody: x]"
+    odd: tuple[Any, ...] = ({}, None, 5, [])
+    for nobody in odd:
+        assert read(rest("q", "x", sender=nobody))[0] == "[In reply to somebody: x]"
+    assert read(rest("q", body=None))[0] == "[In reply to ou_q: [Unreadable text message]]"
 
 
 def test_case_12_a_bundle_is_listed_in_order_with_senders_and_nested_ones_inside() -> None:
@@ -105,4 +108,4 @@ def test_deep_nesting_is_indented_only_so_far() -> None:
 
 def test_items_that_cannot_be_read_are_left_out() -> None:
     assert read_items(None) == []
-    assert read_items([5, {"sender": 5}, {}]) == [RestMessage()]
+    assert read_items([5, {"deleted": "maybe"}, {}]) == [RestMessage()]

@@ -217,3 +217,8 @@ def test_no_body_makes_it_raise_anything_else(body: bytes) -> None:
     for each in (body, event().replace(b'"hello"', body), event().replace(b'"u1"', body)):
         with contextlib.suppress(MalformedError, SemanticError):
             read(each)
+
+
+@pytest.mark.parametrize("to", ["alice", "7", "[]", "[1]", '["a", 2]', '{"a": 1}', "[", ""])
+def test_whatever_an_operator_types_is_a_conversation(to: str) -> None:
+    assert unlane(to) == (to, "")

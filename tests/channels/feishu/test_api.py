@@ -70,8 +70,9 @@ async def test_case_35_a_short_life_does_not_make_every_call_fetch_a_token(
 
 
 async def test_a_token_is_renewed_ten_minutes_before_its_end(stack: Any) -> None:
-    async with FakeFeishu() as fake, stack:
-        session, clock = await stack.enter_async_context(http_session()), FakeClock()
+    clock = FakeClock()
+    async with FakeFeishu(clock=clock) as fake, stack:
+        session = await stack.enter_async_context(http_session())
         calls = Api(Http(session).at(fake.base), fake.app_id, SecretStr(fake.app_secret), clock.monotonic)
         await calls.get(INFO)
         await clock.advance(6599)

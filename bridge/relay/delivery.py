@@ -1,15 +1,16 @@
 """Parts on their way out: a lane per recipient, in order, each outcome one durable step.
 
 A lane's head is sent until it is final. Nothing is sent under one client id once the channel's
-``idempotent_seconds`` since its first try are over: what may have arrived by then is ``unknown``, and is sent
-once more with a visible mark, or held, as the account is set.
+``idempotent_seconds`` since its first try are nearly over: what may have arrived by then is ``unknown``, and
+is sent once more with a visible mark, or held, as the account is set. The wall clock may jump: it is asked
+only how old a part is that is added.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -68,6 +69,26 @@ class Terms:
     at_once: int = 64  # sends of one account under way at the same time
 
 
+SEND_SECONDS = 60.0  # more than a send takes: one that begins arrives before its client id is forgotten
+
+
+@dataclass(slots=True)
+class Entry:
+    """A part in its lane, and its times by the monotonic clock.
+
+    ``due_at``: not to be tried before. ``give_up_at``: too old then. ``known_until``: until then the platform
+    recognises a repeat by the client id.
+    """
+
+    part: OutboxPart
+    due_at: float
+    give_up_at: float
+    known_until: float
+
+
+Lane = deque[Entry]
+
+
 class Delivery:
     """The outbox of one account. ``run`` serves the lanes until cancelled; ``add`` gives it stored parts."""
 
@@ -82,7 +103,7 @@ class Delivery:
     ) -> None:
         self._terms, self._store, self._clock, self._rng, self._log = terms, store, clock, rng, log
         self._release = release
-        self._lanes: dict[str, deque[OutboxPart]] = {}
+        self._lanes: dict[str, Lane] = {}
         self._waiting: asyncio.Queue[str] = asyncio.Queue()
         self._sends = asyncio.Semaphore(terms.at_once)
 
@@ -93,7 +114,24 @@ class Delivery:
             if lane is None:
                 lane = self._lanes[part.to] = deque()
                 self._waiting.put_nowait(part.to)
-            lane.append(part)
+            lane.append(self._entry(part))
+
+    def _entry(self, part: OutboxPart) -> Entry:
+        """``part`` with its stamps as times of the monotonic clock."""
+        terms, now, now_ms = self._terms, self._clock.monotonic(), unix_ms(self._clock.now())
+        age, since_try = (now_ms - part.created_ms) / 1000, (now_ms - part.first_sent_ms) / 1000
+        if since_try < -SEND_SECONDS:  # the clock was set back: nobody knows how long ago it was
+            since_try = terms.spec.idempotent_seconds
+        due_seconds = min(part.due_ms - now_ms, part.due_ms - part.created_ms) / 1000
+        return Entry(
+            part,
+            due_at=now + due_seconds,
+            give_up_at=now + terms.deliver_seconds - max(0.0, age),
+            known_until=now + self._known_seconds() - max(0.0, since_try),
+        )
+
+    def _known_seconds(self) -> float:
+        return self._terms.spec.idempotent_seconds - SEND_SECONDS
 
     async def run(self, channel: Sends, contact: Contact) -> None:
         """Serve every lane in a task of its own. Ends only with an error that the account must stop for."""
@@ -108,73 +146,67 @@ class Delivery:
             await self._finish(lane, channel, contact)
         del self._lanes[to]
 
-    async def _finish(self, lane: deque[OutboxPart], channel: Sends, contact: Contact) -> None:
+    async def _finish(self, lane: Lane, channel: Sends, contact: Contact) -> None:
         """Try the lane's head until it is final; it is then off the lane."""
-        part: OutboxPart | None = lane[0]
         backoff = Backoff(self._clock, self._rng, bounds=self._terms.spec.retry_seconds)
-        if lane[0].due_ms:
-            await self._clock.sleep((lane[0].due_ms - unix_ms(self._clock.now())) / 1000)
-        while part is not None:
-            part = await self._checked(lane, part)
-            if part is None:
-                return
-            wait = await self._attempt(lane, part, channel, contact, backoff)
-            if wait is None:
-                return
-            part, seconds = wait
-            await self._clock.sleep(seconds)
+        wait: float | None = lane[0].due_at - self._clock.monotonic()
+        while wait is not None:
+            if wait > 0:
+                await self._clock.sleep(wait)
+            async with self._sends:
+                wait = await self._attempt(lane, channel, contact, backoff)
 
-    async def _checked(self, lane: deque[OutboxPart], part: OutboxPart) -> OutboxPart | None:
-        """The part as it may be sent now, or None once it was ended."""
-        now_ms = unix_ms(self._clock.now())
-        if now_ms - part.created_ms > self._terms.deliver_seconds * 1000:
-            state = PartState.UNKNOWN if part.state is PartState.SENDING else PartState.EXPIRED
-            await self._end_reply(lane, part, state, "not delivered in time")
+    async def _attempt(self, lane: Lane, channel: Sends, contact: Contact, backoff: Backoff) -> float | None:
+        """One try of the lane's head: None once it is final, else the seconds to wait."""
+        entry = lane[0]
+        if not await self._may_be_sent(lane, entry):
             return None
-        if part.state is not PartState.SENDING:
-            return part
-        if now_ms - part.first_sent_ms < self._terms.spec.idempotent_seconds * 1000:
-            return part
-        return await self._unknown(lane, part, now_ms)
+        maybe_before = entry.part.state is PartState.SENDING
+        if not await self._store.do(Sending(entry.part.part_id, unix_ms(self._clock.now()))):
+            lane.popleft()
+            return None
+        if not maybe_before:
+            entry.known_until = self._clock.monotonic() + self._known_seconds()
+            entry.part = replace(entry.part, state=PartState.SENDING)
+        try:
+            outcome = await self._try(entry.part, channel)
+        except CredentialsError:
+            await self._store.do(Later(entry.part.part_id, 0, accepted_possible=maybe_before))
+            raise
+        except OutcomeUnknownError as error:
+            return await self._later(entry, contact, error, backoff, maybe=True)
+        except ChannelError as error:
+            return await self._later(entry, contact, error, backoff, maybe=maybe_before)
+        contact.contact()
+        await self._conclude(lane, entry.part, outcome)
+        return None
 
-    async def _unknown(self, lane: deque[OutboxPart], part: OutboxPart, now_ms: int) -> OutboxPart | None:
+    async def _may_be_sent(self, lane: Lane, entry: Entry) -> bool:
+        """False once the head was ended instead, for its age or because it may have arrived."""
+        now, sending = self._clock.monotonic(), entry.part.state is PartState.SENDING
+        if now > entry.give_up_at:
+            state = PartState.UNKNOWN if sending else PartState.EXPIRED
+            await self._end_reply(lane, entry.part, state, "not delivered in time")
+            return False
+        return not sending or now < entry.known_until or await self._marked(lane, entry)
+
+    async def _marked(self, lane: Lane, entry: Entry) -> bool:
+        """Make it ready to be sent once more, with a mark. False: it is held, or had its mark."""
+        part, now_ms = entry.part, unix_ms(self._clock.now())
         self._log.warning("delivery.unknown", part=part.part_id, marked=part.marked)
         if self._terms.unknown_outcome is UnknownOutcome.HOLD:
             await self._end_reply(lane, part, PartState.UNKNOWN, "it is not known whether it arrived")
-            return None
+            return False
         if part.marked:
             step = Settle(
                 part.part_id, PartState.UNKNOWN, now_ms, reason="it is not known whether it arrived"
             )
             self._settled(lane, await self._store.do(step))
-            return None
+            return False
         client_id = outbox.new_client_id()
         await self._store.do(Mark(part.part_id, client_id, now_ms))
-        return replace(part, state=PartState.PENDING, marked=True, client_id=client_id, first_sent_ms=0)
-
-    async def _attempt(
-        self, lane: deque[OutboxPart], part: OutboxPart, channel: Sends, contact: Contact, backoff: Backoff
-    ) -> tuple[OutboxPart, float] | None:
-        """One try: None once the part is final, else the part as it is now and the seconds to wait."""
-        maybe_before = part.state is PartState.SENDING
-        async with self._sends:
-            now_ms = unix_ms(self._clock.now())
-            if not await self._store.do(Sending(part.part_id, now_ms)):
-                lane.popleft()
-                return None
-            part = replace(part, state=PartState.SENDING, first_sent_ms=part.first_sent_ms or now_ms)
-            try:
-                outcome = await self._try(part, channel)
-            except CredentialsError:
-                await self._store.do(Later(part.part_id, 0, accepted_possible=maybe_before))
-                raise
-            except OutcomeUnknownError as error:
-                return await self._later(part, contact, error, backoff, maybe=True)
-            except ChannelError as error:
-                return await self._later(part, contact, error, backoff, maybe=maybe_before)
-        contact.contact()
-        await self._conclude(lane, part, outcome)
-        return None
+        entry.part = replace(part, state=PartState.PENDING, marked=True, client_id=client_id)
+        return True
 
     async def _try(self, part: OutboxPart, channel: Sends) -> SendOutcome:
         """Send; an adapter's bug leaves the outcome unknown, like a connection that broke."""
@@ -198,19 +230,20 @@ class Delivery:
         return await channel.send_file(file)
 
     async def _later(
-        self, part: OutboxPart, contact: Contact, error: ChannelError, backoff: Backoff, *, maybe: bool
-    ) -> tuple[OutboxPart, float]:
+        self, entry: Entry, contact: Contact, error: ChannelError, backoff: Backoff, *, maybe: bool
+    ) -> float:
+        part_id = entry.part.part_id
         floor = error.retry_after_seconds if isinstance(error, UnreachableError) else 0.0
         seconds = backoff.next_seconds(floor)
-        await self._store.do(Later(part.part_id, unix_ms(self._clock.now()) + int(seconds * 1000), maybe))
+        await self._store.do(Later(part_id, unix_ms(self._clock.now()) + int(seconds * 1000), maybe))
         if backoff.failures == 1:
-            self._log.info("delivery.later", part=part.part_id, seconds=round(seconds, 1), reason=str(error))
+            self._log.info("delivery.later", part=part_id, seconds=round(seconds, 1), reason=str(error))
         contact.lost("sending fails; it is tried again")
         if not maybe:
-            part = replace(part, state=PartState.PENDING, first_sent_ms=0)
-        return part, seconds
+            entry.part = replace(entry.part, state=PartState.PENDING)
+        return seconds
 
-    async def _conclude(self, lane: deque[OutboxPart], part: OutboxPart, outcome: SendOutcome) -> None:
+    async def _conclude(self, lane: Lane, part: OutboxPart, outcome: SendOutcome) -> None:
         now_ms = unix_ms(self._clock.now())
         match outcome:
             case Delivered(platform_id=platform_id, keep_file_seconds=keep):
@@ -239,12 +272,12 @@ class Delivery:
         ids = await self._store.do(Post(part.account, reply, now_ms))
         self.add(outbox.stored_parts(part.account, MessageId(""), reply, ids, now_ms))
 
-    def _settled(self, lane: deque[OutboxPart], done: Settled) -> None:
+    def _settled(self, lane: Lane, done: Settled) -> None:
         lane.popleft()
         self._release(outbox.copies_of(done.released))
 
     async def _end_reply(
-        self, lane: deque[OutboxPart], part: OutboxPart, state: PartState, reason: str, *, hold: bool = True
+        self, lane: Lane, part: OutboxPart, state: PartState, reason: str, *, hold: bool = True
     ) -> None:
         rest = _rest_of_reply(lane, part)
         text = outbox.held_text(rest, language_of(part.body, "auto")) if hold and not part.transient else ""
@@ -255,5 +288,5 @@ class Delivery:
         self._release(outbox.copies_of(done.released))
 
 
-def _rest_of_reply(lane: Sequence[OutboxPart], part: OutboxPart) -> list[OutboxPart]:
-    return [other for other in lane if other.reply_id == part.reply_id]
+def _rest_of_reply(lane: Lane, part: OutboxPart) -> list[OutboxPart]:
+    return [other.part for other in lane if other.part.reply_id == part.reply_id]

@@ -63,6 +63,7 @@ class FakeChannel:
         self.sent: list[OutboundPart | OutboundFile] = []
         self.script: dict[str, list[SendOutcome | Exception]] = {}
         self.stalled: set[str] = set()
+        self.release: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def send(self, part: OutboundPart) -> SendOutcome:
         return await self._take(part)
@@ -73,7 +74,7 @@ class FakeChannel:
     async def _take(self, part: OutboundPart | OutboundFile) -> SendOutcome:
         self.sent.append(part)
         if part.to in self.stalled:
-            await asyncio.get_running_loop().create_future()
+            await self.release
         script = self.script.get(part.to) or [DELIVERED]
         outcome = script.pop(0)
         if isinstance(outcome, Exception):
@@ -402,3 +403,80 @@ async def test_a_part_that_became_final_elsewhere_is_not_sent(tmp_path: Path) ->
         await here.clock.advance(5)
         assert len(here.channel.sent) == 1
         assert not await here.store.do(Sending(here.seen[0].part_id, 0))
+
+
+@pytest.mark.parametrize("jump_seconds", [90_000, -90_000])
+async def test_a_clock_that_jumps_ends_no_part_and_delays_none(tmp_path: Path, jump_seconds: int) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [UnreachableError("down")]
+        await here.post("a", "hello")
+        here.clock.jump(jump_seconds)
+        await here.clock.advance(5)
+        await here.post("a", "later")
+        assert here.channel.texts() == ["hello", "hello", "later"]
+        assert await counts(here) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("jump_seconds", [86_400, -86_400])
+async def test_a_clock_that_jumps_does_not_change_how_long_a_client_id_is_known(
+    tmp_path: Path, jump_seconds: int
+) -> None:
+    async with desk(tmp_path) as here:
+        down = UnreachableError("down", retry_after_seconds=3600)
+        here.channel.script["a"] = [OutcomeUnknownError("cut off"), down]
+        await here.post("a", "hello")
+        here.clock.jump(jump_seconds)
+        await here.clock.advance(2)
+        first, second = here.channel.sent
+        assert first.client_id == second.client_id
+        await here.clock.advance(3700)
+        assert here.channel.texts()[-1].startswith(say(Text.REPEAT, Language.EN))
+
+
+async def test_a_wait_from_before_a_restart_ends_though_the_clock_was_set_back(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with desk(tmp_path, clock=clock) as here:
+        here.channel.script["a"] = [UnreachableError("down")]
+        await here.post("a", "hello")
+    clock.jump(-86_400)
+    async with desk(tmp_path, clock=clock) as here:
+        here.delivery.add(await here.store.get(OpenParts(ACCOUNT)))
+        await clock.advance(70)
+        assert here.channel.texts() == ["hello"]
+
+
+async def test_what_may_have_arrived_is_marked_when_a_clock_set_back_hides_how_long_ago(
+    tmp_path: Path,
+) -> None:
+    clock = FakeClock()
+    async with desk(tmp_path, clock=clock) as here:
+        here.channel.stalled.add("a")
+        await here.post("a", "hello")
+    clock.jump(-86_400)
+    async with desk(tmp_path, clock=clock) as here:
+        here.delivery.add(await here.store.get(OpenParts(ACCOUNT)))
+        await clock.advance(1)
+        assert here.channel.texts()[0].startswith(say(Text.REPEAT, Language.EN))
+
+
+async def test_a_client_id_that_is_forgotten_while_others_are_being_sent_is_not_used(tmp_path: Path) -> None:
+    async with desk(tmp_path, at_once=1) as here:
+        here.channel.script["b"] = [OutcomeUnknownError("cut off")]
+        await here.post("b", "hello")
+        here.channel.stalled.add("a")
+        await here.post("a", "stuck")
+        await here.clock.advance(4000)
+        assert here.channel.texts("b") == ["hello"]
+        here.channel.release.set_result(None)
+        await settle()
+        assert here.channel.texts("b")[1].startswith(say(Text.REPEAT, Language.EN))
+
+
+async def test_a_client_id_is_not_used_so_late_that_it_is_forgotten_on_the_way(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [OutcomeUnknownError("cut off")]
+        here.channel.script["a"].append(UnreachableError("down", retry_after_seconds=3560))
+        await here.post("a", "hello")
+        await here.clock.advance(3590)
+        assert len(here.channel.texts()) == 3
+        assert here.channel.texts()[-1].startswith(say(Text.REPEAT, Language.EN))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,7 +13,8 @@ from bridge.clock import unix_ms
 from bridge.media.outbox import inside_outbox
 from bridge.relay import outbox
 from bridge.relay.setup import Setup
-from bridge.store.contract import Collect, Hold, OpenParts, OutboxPart, PartKind, PartState
+from bridge.relay.texts import language_of
+from bridge.store.contract import Collect, Hold, OpenParts, OutboxPart, PartKind, PartsOf, PartState
 
 PAGE = 50
 EXPIRE_SECONDS = 60.0
@@ -53,13 +54,20 @@ async def expire(setup: Setup, release: Callable[[Iterable[str]], None]) -> None
     while True:
         now_ms = unix_ms(setup.clock.now())
         oldest_ms = now_ms - int(setup.config.limits.deliver_seconds * 1000)
-        for part in await setup.store.get(OpenParts(setup.name)):
-            if part.created_ms < oldest_ms:
-                step = Hold(
-                    part.part_id, PartState.EXPIRED, _held(part), now_ms, "nobody asked for it in time"
-                )
+        waiting = await setup.store.get(OpenParts(setup.name))
+        for reply_id in dict.fromkeys(part.reply_id for part in waiting if part.created_ms < oldest_ms):
+            if step := _given_up(await setup.store.get(PartsOf(setup.name, reply_id)), now_ms):
                 release(outbox.copies_of((await setup.store.do(step)).released))
         await setup.clock.sleep(EXPIRE_SECONDS)
+
+
+def _given_up(parts: Sequence[OutboxPart], now_ms: int) -> Hold | None:
+    """The end of a reply with all that is left of its text; None where nothing is."""
+    if not parts:
+        return None
+    first = parts[0]
+    text = "" if first.transient else outbox.held_text(parts, language_of(first.body, "auto"))
+    return Hold(first.part_id, PartState.EXPIRED, text, now_ms, "nobody asked for it in time")
 
 
 async def serve_file(channel: ServesFiles, request: Request, folder: Path) -> Answer | FileAnswer:
@@ -85,7 +93,3 @@ async def remove_copies(copies: Iterable[str], folder: Path) -> None:
 def _waiting(part: OutboxPart) -> WaitingPart:
     shown = outbox.to_file if part.kind is PartKind.FILE else outbox.to_text
     return WaitingPart(part.part_id, shown(part, part.body))
-
-
-def _held(part: OutboxPart) -> str:
-    return "" if part.transient or part.kind is PartKind.FILE else part.body

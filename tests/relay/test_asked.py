@@ -133,6 +133,18 @@ async def test_what_nobody_asks_for_in_a_day_is_held() -> None:
         assert [held.text for held in await here.store.get(HeldTexts(NAME, key_of(OWNER)))] == ["echo: hi"]
 
 
+async def test_all_of_a_long_reply_is_held_when_nobody_asks_for_it() -> None:
+    async with desk(AskedChannel()) as here:
+        words = " ".join(f"word{n}" for n in range(1000))
+        await here.say(words)
+        await answered(here)
+        assert await counts(here) > 1
+        await here.clock.advance(86_500)
+        assert await counts(here) == 0
+        (held,) = await here.store.get(HeldTexts(NAME, key_of(OWNER)))
+        assert "".join(held.text.split()) == "".join(f"echo: {words}".split())
+
+
 async def test_a_file_expires_without_a_text_to_hold() -> None:
     async with desk(AskedChannel()) as here:
         (copy := here.home.outbox / "0-a.txt").write_text("abc")

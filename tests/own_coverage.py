@@ -60,6 +60,8 @@ def run_tests(data: Path, arguments: list[str]) -> int:
             "-m",
             "pytest",
             "-q",
+            "-n",
+            "auto",
             "--cov",
             "--cov-branch",
             "--cov-context=test",

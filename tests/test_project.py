@@ -4,6 +4,7 @@ import asyncio
 import doctest
 import importlib
 import json
+import os
 import re
 import socket
 import subprocess
@@ -206,8 +207,9 @@ def test_only_the_own_test_file_covers_a_module(tmp_path: Path) -> None:
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(source, encoding="utf-8")
     command = "-m pytest -q --cov=bridge --cov-branch --cov-context=test --cov-report= -p no:cacheprovider"
+    own = {key: value for key, value in os.environ.items() if not key.startswith(("COV", "PYTEST"))}
     subprocess.run(
-        [sys.executable, *command.split()], cwd=tmp_path, check=True, capture_output=True, timeout=60
+        [sys.executable, *command.split()], cwd=tmp_path, env=own, check=True, capture_output=True, timeout=60
     )
     found = [
         covered for covered in judge(tmp_path / ".coverage", tmp_path) if covered.module == "bridge/half.py"

@@ -122,10 +122,10 @@ def _with_credentials(home: Home, channel: str) -> set[str]:
 def _account(
     home: Home, spec: ChannelSpec, name: str, table: Mapping[str, Any], environ: Mapping[str, str]
 ) -> AccountSetup | BrokenAccount:
-    where = f"channels.{spec.name}.{name}"
+    where = f"channels.{spec.name}.{_shown(name)}"
     own = {key: value for key, value in table.items() if key != "credentials"}
     try:
-        plain_name(name)
+        _check_name(name, f"{home.config}: {where}")
         settings = validate(spec.settings, own, home.config, where)
         _check_ids(settings, f"{home.config}: {where}")
         _check_workspace(settings.workspace, f"{home.config}: {where}.workspace")
@@ -135,6 +135,13 @@ def _account(
     except ConfigError as error:
         return _broken(spec.name, name, str(error), enabled=own.get("enabled") is not False)
     return AccountSetup(AccountId(f"{spec.name}:{name}"), spec.name, name, spec, settings, secrets)
+
+
+def _check_name(name: str, where: str) -> None:
+    try:
+        plain_name(name)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
 
 
 def _check_ids(settings: ChannelSettings, where: str) -> None:
@@ -230,4 +237,5 @@ def _broken(channel: str, name: str, *reasons: str, enabled: bool = True) -> Bro
 
 
 def _shown(name: str) -> str:
-    return _ODD.sub("_", name)[:64]
+    """``name`` without what may do harm, and never the name of an account that is right."""
+    return _ODD.sub("?", name)[:64]

@@ -65,7 +65,10 @@ class Health:
         self._clock, self._changed = clock, changed
         self._contact_from: float | None = None
         self._longest_contact = 0.0
-        self._logged = (first.state, first.reason)
+        self._logged = (State.STARTING, "")
+        if first.state is State.DISABLED:
+            self._logged = (first.state, first.reason)  # as it is wished, so nothing to tell
+        self._log()
 
     @property
     def snapshot(self) -> Snapshot:

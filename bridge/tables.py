@@ -25,6 +25,8 @@ _WORDS = {
     "a object": "a table",
     "a array": "a list",
 }
+_COUNTED = re.compile(r" after validation, not \d+$")
+_SUBJECT = re.compile(r"^(Tuple|List|Set|String|Dictionary) should ")
 _PLACE = re.compile(r"\(at (line \d+, column \d+|end of document)\)")
 
 
@@ -75,11 +77,18 @@ def validate(model: type[M], table: Any, path: Path, where: str = "", *, strict:
 def _explain(error: ValidationError, model: type[BaseModel], path: Path, where: str) -> list[str]:
     """One line for each key: what the members of a union have to say is put together."""
     reasons: dict[str, dict[str, None]] = {}
-    for item in error.errors(include_url=False, include_context=False, include_input=False):
+    items = error.errors(include_url=False, include_context=False, include_input=False)
+    for item in items:
+        if item["type"] == "too_short" and any(_is_inside(each["loc"], item["loc"]) for each in items):
+            continue  # it lacks only the entries that are wrong
         keys, holder = _walk(model, item["loc"])
         dotted = ".".join(filter(None, [where, *keys])) or "the whole file"
         reasons.setdefault(dotted, {})[_reason(item["type"], item["msg"], keys, holder)] = None
     return [f"{path}: {key}: {', or '.join(texts)}" for key, texts in reasons.items()]
+
+
+def _is_inside(loc: tuple[int | str, ...], outer: tuple[int | str, ...]) -> bool:
+    return len(loc) > len(outer) and loc[: len(outer)] == outer
 
 
 def _walk(model: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[list[str], type[BaseModel]]:
@@ -106,4 +115,4 @@ def _reason(kind: str, message: str, keys: list[str], holder: type[BaseModel]) -
         return "missing: set it"
     for said, better in _WORDS.items():
         message = message.replace(said, better)
-    return message
+    return _SUBJECT.sub("must ", _COUNTED.sub("", message))

@@ -255,8 +255,17 @@ def test_a_workspace_must_be_there(home: Home) -> None:
 
 def test_an_account_name_that_is_no_plain_name_is_shown_harmlessly(home: Home) -> None:
     found = read(home, {"pigeon": {"../x\n": {}}})
-    assert [account.id for account in found] == ["pigeon:___x_"]
-    assert "rename it" in reason(found[0])
+    assert [account.id for account in found] == ["pigeon:???x?"]
+    assert reason(found[0]).startswith(f"{home.config}: channels.pigeon.???x?: a name has letters")
+
+
+def test_an_account_name_that_is_no_plain_name_takes_no_other_accounts_place(home: Home) -> None:
+    keep(home, "a_b", {"token": SECRET})
+    found = read(home, {"pigeon": {"a_b": {}, "a b": {}}})
+    assert [(account.id, isinstance(account, AccountSetup)) for account in found] == [
+        ("pigeon:a?b", False),
+        ("pigeon:a_b", True),
+    ]
 
 
 def test_an_unknown_channel_is_told_with_what_is_near_or_installed(home: Home) -> None:

@@ -159,6 +159,15 @@ def test_a_change_is_logged_once_and_retries_are_not(capsys: pytest.CaptureFixtu
     assert '"state": "connected"' in lines[1]
 
 
+def test_an_account_that_fails_before_its_first_run_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("info", as_json=True)
+    Health(replace(FIRST, state=State.FAILED, reason="main.json is missing: create it"), FakeClock())
+    Health(replace(FIRST, state=State.DISABLED), FakeClock())
+    (line,) = capsys.readouterr().err.splitlines()
+    assert '"level": "warning"' in line
+    assert '"reason": "main.json is missing: create it"' in line
+
+
 def test_the_wire_shows_the_whole_snapshot() -> None:
     at = START + timedelta(seconds=9)
     full = replace(

@@ -13,6 +13,9 @@ SECRET = "hunter2-hunter2"
 FILE = Path("settings.toml")
 
 
+Key = Annotated[str, Field(min_length=1, pattern="^[a-z]*$")]
+
+
 class Inner(BaseModel):
     model_config = ConfigDict(extra="forbid")
     keep_days: Annotated[int, Field(ge=1)] = 7
@@ -27,6 +30,7 @@ class Model(BaseModel):
     who: Literal["owner", "anyone"] | tuple[str, ...] = "owner"
     media: Inner = Inner()
     free: dict[str, dict[str, int]] = {}
+    keys: Annotated[tuple[Key, ...], Field(min_length=1, max_length=2)] = ("a",)
 
     @model_validator(mode="after")
     def _fits(self) -> "Model":
@@ -132,6 +136,10 @@ def test_a_good_table_becomes_its_model() -> None:
         ({"who": [1, 2]}, "who: must be 'owner' or 'anyone', or must be a string"),
         ({"free": {"a": {"b": "c"}}}, "free.a.b: must be a whole number"),
         ({"free": {"a": 1}}, "free.a: must be a table"),
+        ({"keys": []}, "keys: must have at least 1 item"),
+        ({"keys": ["a", "b", "c"]}, "keys: must have at most 2 items"),
+        ({"keys": [""]}, "keys: must have at least 1 character"),
+        ({"keys": ["A"]}, "keys: must match pattern '^[a-z]*$'"),
         ({"name": "unfit"}, "the whole file: name needs a port"),
         ([], "the whole file: must be a table"),
     ],

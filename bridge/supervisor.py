@@ -31,6 +31,7 @@ from bridge.store.contract import BindingError
 
 STOP_SECONDS = 5.0  # for a run to end once it was cancelled
 PROVEN_SECONDS = 60.0  # of contact, after which the waits begin anew
+STUCK = "it did not stop when told to: restart the daemon"
 PARKING = (ConfigError, CredentialsError, BindingError)
 
 log = get_logger(__name__)
@@ -45,29 +46,30 @@ class Component(Protocol):
         ...
 
 
-class StuckError(Exception):
-    """A run did not end when it was cancelled: a bug."""
-
-
 class EndedError(Exception):
     """A run returned, which none should: a bug."""
 
 
 async def run_once(component: Component, health: Health) -> BaseException:
-    """Run ``component`` in a task of its own and return the error that ended it; as ``isolated``."""
-    error = await isolated(component.run(health), component.name)
-    if isinstance(error, StuckError):
-        log.error("component.stuck", account=component.name)
-    return error
+    """Run ``component`` in a task of its own and return the error that ended it; as ``isolated``.
+
+    A run that does not stop when it is cancelled makes ``health`` failed.
+    """
+    work = component.run(health)
+    return await isolated(work, component.name, STOP_SECONDS, stuck=lambda: health.failed(STUCK))
 
 
 async def isolated(
-    work: Coroutine[Any, Any, None], name: str, stop_seconds: float = STOP_SECONDS
+    work: Coroutine[Any, Any, None],
+    name: str,
+    stop_seconds: float,
+    stuck: Callable[[], None] = lambda: None,
 ) -> BaseException:
     """Do ``work`` in a task of its own and return the error that ended it.
 
     In its own, because a TaskGroup that fails inside leaves the task around it marked as cancelled (CPython
-    3.11 and 3.12). Cancelling the caller cancels the work and waits for it, ``stop_seconds`` at most.
+    3.11 and 3.12). Cancelling the caller cancels the work and waits for it, ``stop_seconds`` at most: work
+    that goes on is a bug, logged and told to ``stuck``, and left behind.
     """
     run = asyncio.create_task(work, name=name)  # noqa: TID251 - awaited below
     try:
@@ -75,14 +77,14 @@ async def isolated(
     finally:
         run.cancel()
         await asyncio.wait([run], timeout=stop_seconds)
-        error = _ending(run)  # reads the result also when stopping, so that none is lost
-    return error
+        if not run.done():
+            log.error("task.stuck", task=name)
+            stuck()
+    return _ending(run)
 
 
 def _ending(run: asyncio.Task[None]) -> BaseException:
     """What ended ``run``; of a group, what an operator must mend comes first, so that it is not drowned."""
-    if not run.done():
-        return StuckError()
     if run.cancelled():
         return EndedError()
     error = run.exception() or EndedError()
@@ -114,8 +116,6 @@ def sentence(error: BaseException) -> str:
             return "the store takes no writes: look at the disk"
         case SessionError():
             return "the session server ended the connection"
-        case StuckError():
-            return "it did not stop when told to: restart the daemon"
         case _:
             return "it crashed: the log says where"
 
@@ -127,7 +127,7 @@ async def supervise(component: Component, health: Health, clock: Clock, rng: Ran
         while True:
             health.starting()
             error = await run_once(component, health)
-            if isinstance(error, (*PARKING, StuckError)):
+            if isinstance(error, PARKING):
                 log.error("component.parked", account=component.name, error=error)
                 health.failed(sentence(error))
                 return
@@ -135,7 +135,8 @@ async def supervise(component: Component, health: Health, clock: Clock, rng: Ran
                 waits.reset()
             await _back_off(component, health, error, waits, clock)
     except asyncio.CancelledError:
-        health.stopped()
+        if health.snapshot.state is not State.FAILED:  # it is when the run goes on
+            health.stopped()
         raise
 
 
@@ -171,6 +172,11 @@ class _Account:
     @property
     def is_parked(self) -> bool:
         return self.health.snapshot.state is State.FAILED
+
+    @property
+    def is_stuck(self) -> bool:
+        """Its run goes on although it was told to stop: there must not be a second one beside it."""
+        return self.health.snapshot.reason == STUCK
 
 
 class Supervisor:
@@ -226,8 +232,9 @@ class Supervisor:
                 if id_ not in wanted or wanted[id_].key != account.plan.key or (revive and account.is_parked)
             }
             await self._stop(list(gone.values()))
-            for id_ in gone:
-                self._accounts.pop(id_, None)
+            for id_, account in gone.items():
+                if not account.is_stuck:
+                    self._accounts.pop(id_, None)
             for id_, plan in wanted.items():
                 if id_ not in self._accounts:
                     self._start(id_, plan)

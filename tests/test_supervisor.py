@@ -25,7 +25,6 @@ from bridge.store.contract import BindingError
 from bridge.supervisor import (
     EndedError,
     Plan,
-    StuckError,
     Supervisor,
     isolated,
     run_once,
@@ -204,7 +203,6 @@ async def test_work_that_will_not_stop_is_left_behind_as_a_bug() -> None:
         (ChannelError("SECRET"), "the platform gave no usable answer"),
         (StoreError("SECRET"), "the store takes no writes"),
         (SessionError("SECRET"), "the session server ended the connection"),
-        (StuckError("SECRET"), "it did not stop when told to"),
         (BridgeError("SECRET"), "it crashed"),
         (ValueError("SECRET"), "it crashed"),
     ],
@@ -292,15 +290,6 @@ async def test_what_the_operator_must_mend_parks_the_account(error: BridgeError)
     assert clock.waits() == []
 
 
-async def test_a_run_that_would_not_stop_is_never_doubled(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def stuck(component: object, health: Health) -> BaseException:
-        return StuckError()
-
-    monkeypatch.setattr(supervisor, "run_once", stuck)
-    async with Group(Runs(), FakeClock()) as group:
-        assert group.state is State.FAILED
-
-
 async def test_stopping_cuts_a_wait_short() -> None:
     clock = FakeClock()
     async with Group(Runs(fails(ValueError())), clock) as group:
@@ -370,6 +359,31 @@ async def test_a_changed_account_is_stopped_before_its_successor_starts() -> Non
         await all_of_them.reconcile([plan(Runs(new), key=2)])
         await settle()
         assert alive == ["new"]
+
+
+async def test_a_run_that_would_not_stop_is_never_doubled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "STOP_SECONDS", 0.01)
+    release = asyncio.Event()
+
+    async def stubborn(health: Health) -> None:
+        while not release.is_set():
+            with suppress(asyncio.CancelledError):
+                await release.wait()
+            health.contact()
+
+    all_of_them = Supervisor(FakeClock(), Highest())
+    new = Runs()
+    async with all_of_them.running():
+        await all_of_them.reconcile([plan(Runs(stubborn), key=1)])
+        await settle()
+        for key in (2, 3):
+            await all_of_them.reconcile([plan(new, key=key)], revive=True)
+            await settle()
+            assert new.started == 0
+            (snapshot,) = all_of_them.snapshots()
+            assert (snapshot.state, snapshot.reason) == (State.FAILED, supervisor.STUCK)
+        release.set()
+        await settle()
 
 
 async def test_an_account_that_went_is_stopped_and_forgotten() -> None:

@@ -61,21 +61,22 @@ def _take(lock: int, home: Home) -> None:
 def stopping(stop: asyncio.Future[int], stop_seconds: float) -> Iterator[None]:
     """Let SIGTERM and SIGINT set ``stop`` to 0 while the block runs, in the main thread's loop.
 
-    A process that does not end in time after that, whatever hangs, ends with code 1: all state is durable.
+    A process that does not end in time after ``stop`` was set, whatever hangs and whoever set it, ends with
+    code 1: all state is durable.
     """
     loop = asyncio.get_running_loop()
-    timers: list[threading.Timer] = []
+    timer = threading.Timer(stop_seconds + LAST_COMMIT_SECONDS, os._exit, (1,))
+    timer.daemon = True
 
     def asked(name: str) -> None:
-        if stop.done():
-            return
-        log.info("daemon.stopping", signal=name)
-        stop.set_result(0)
-        timer = threading.Timer(stop_seconds + LAST_COMMIT_SECONDS, os._exit, (1,))
-        timer.daemon = True
-        timer.start()
-        timers.append(timer)
+        if not stop.done():
+            log.info("daemon.stopping", signal=name)
+            stop.set_result(0)
 
+    def limit(_: asyncio.Future[int]) -> None:
+        timer.start()
+
+    stop.add_done_callback(limit)
     signals = (signal.SIGTERM, signal.SIGINT)
     for each in signals:
         loop.add_signal_handler(each, asked, each.name)
@@ -84,8 +85,8 @@ def stopping(stop: asyncio.Future[int], stop_seconds: float) -> Iterator[None]:
     finally:
         for each in signals:
             loop.remove_signal_handler(each)
-        for timer in timers:
-            timer.cancel()
+        stop.remove_done_callback(limit)
+        timer.cancel()
 
 
 def raise_descriptor_limit() -> int:

@@ -114,15 +114,23 @@ process.LAST_COMMIT_SECONDS = 0.0
 async def main():
     stop = asyncio.get_running_loop().create_future()
     with process.stopping(stop, 0.2):
-        os.kill(os.getpid(), signal.SIGTERM)
+        %s
         await stop
-        time.sleep(60)
+        time.sleep(20)
 asyncio.run(main())
 """
 
 
-def test_a_process_that_hangs_ends_all_the_same() -> None:
-    assert subprocess.run([sys.executable, "-c", HANG], timeout=30).returncode == 1
+@pytest.mark.parametrize(
+    "told",
+    ["os.kill(os.getpid(), signal.SIGTERM)", "asyncio.get_running_loop().call_soon(stop.set_result, 1)"],
+)
+def test_a_process_that_hangs_ends_all_the_same(told: str) -> None:
+    with subprocess.Popen([sys.executable, "-c", HANG % told]) as hanging:
+        try:
+            assert hanging.wait(timeout=10) == 1
+        finally:
+            hanging.kill()
 
 
 @pytest.fixture

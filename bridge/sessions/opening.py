@@ -48,9 +48,9 @@ class Opener:
             seq=IDLE_RESERVE,
         )
         await self._services.store.do(OpenSession(record, self._now_ms()))
-        await self._live.hold(record.session_id)
         session = self._session(record, History(), last=0)
         await self._greet(session, message.request_id)
+        await self._live.hold(record.session_id)  # nobody else knows it before the greeting is read
         return session
 
     async def attach(self, message: SessionAttach) -> Session:

@@ -51,11 +51,11 @@ class TurnScope:
         sent: list[Event] = []
 
         def make(seq: int) -> Event:
+            if self._closed:  # maybe only since it waits for room
+                raise AgentError("internal_error", "the turn is over")
             sent[:] = [self.event(kind, seq, **fields)]
             return sent[0]
 
-        if self._closed:
-            raise AgentError("internal_error", "the turn is over")
         try:
             await self.context.events.send(make)
         except FrameTooLargeError as error:

@@ -10,9 +10,14 @@ import pytest
 from bridge.agents.contract import AgentError, AgentUsage, Gate, Role, Sink, Turn
 from bridge.config import SessionsTable
 from bridge.ids import SessionId, TurnId
-from bridge.sessions.contract import Deadlines
+from bridge.protocol import ours
+from bridge.sessions.contract import Deadlines, Services
+from bridge.sessions.errors import FrameTooLargeError
+from bridge.sessions.live import LiveSessions
+from bridge.sessions.opening import Opener
+from bridge.sessions.outbound import Outbound
 from bridge.store.contract import BeginTurn, EndTurn, LoadSession, OpenSession, ReserveSeq
-from tests.sessions.wire import Client, Event, ScriptedAgent, Server, serving
+from tests.sessions.wire import Client, DaemonControl, Event, ScriptedAgent, Server, no_tools, serving
 
 FOREIGN = "00000000-0000-4000-8000-000000000000"
 
@@ -278,3 +283,16 @@ async def test_a_failed_turn_is_told_without_its_history() -> None:
         assert [event["type"] for event in events] == ["assistant.completed", "turn.failed"]
         await again.turn("next")
         assert agent.turns[-1].history == ()
+
+
+async def test_a_start_that_cannot_be_answered_leaves_nothing_behind() -> None:
+    live = LiveSessions()
+    async with serving() as server:
+        services = Services(
+            ScriptedAgent(), no_tools, server.store, server.clock, DaemonControl(), SessionsTable()
+        )
+        opener = Opener(services, live, Outbound())
+        start = ours.SessionStart(request_id="x" * 9_000_000, cwd=str(server.workspace))
+        with pytest.raises(FrameTooLargeError):
+            await opener.start(start)
+    assert live._held == {}

@@ -1,9 +1,10 @@
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from bridge.agents.contract import AgentError
-from bridge.channel.testing.clock import FakeClock
+from bridge.channel.testing.clock import FakeClock, settle
 from bridge.config import SessionsTable
 from bridge.ids import SessionId, TurnId
 from bridge.protocol.events import AssistantCompleted
@@ -36,6 +37,34 @@ async def test_a_turn_sends_under_its_own_ids_until_it_is_closed(tmp_path: Path)
         with pytest.raises(AgentError):
             await scope.send(AssistantCompleted, content="late")
         assert events.last == 5
+
+
+async def test_what_waits_for_room_when_the_turn_ends_is_not_sent_behind_its_end(tmp_path: Path) -> None:
+    async with open_store(tmp_path / "s.db", workers=InlineWorker) as store:
+        outbound = Outbound()
+        events = Numbered(outbound, store, SessionId("s"), last=0, reserved=10_000)
+        services = Services(ScriptedAgent(), no_tools, store, FakeClock(), DaemonControl(), SessionsTable())
+        context = Context(
+            services, SessionId("s"), tmp_path, SessionSettings(), {}, History(), events, Approvals()
+        )
+        scope = TurnScope(context, Work(TurnId("t"), "r", "prompt", ()))
+        while outbound.has_room(1000):
+            await scope.send(AssistantCompleted, content="x")
+        last = events.last
+        async with asyncio.TaskGroup() as tasks:
+            late = tasks.create_task(refused(scope))
+            await settle()
+            assert not late.done()
+            scope.close()
+            outbound.mute()  # there is room again
+        assert late.result()
+        assert events.last == last
+
+
+async def refused(scope: TurnScope) -> bool:
+    with pytest.raises(AgentError):
+        await scope.send(AssistantCompleted, content="late")
+    return True
 
 
 def test_lone_surrogates_are_replaced() -> None:

@@ -35,10 +35,10 @@ def decode(payload: str) -> Inbound:
 
 
 def conversation_of(message: Inbound) -> ConversationKey:
-    """One chat, or one sender in a group, or one thread of it. NUL divides, so it is cut out of ids."""
+    """One chat, or one sender in a group, or one thread of it. NUL divides, so it is escaped in ids."""
     kind = "group" if message.group else "direct"
     parts = (kind, message.chat, message.sender, message.thread)
-    return ConversationKey("\0".join(part.replace("\0", "") for part in parts))
+    return ConversationKey("\0".join(part.replace("\\", "\\\\").replace("\0", "\\0") for part in parts))
 
 
 def digest_of(conversation: ConversationKey) -> str:

@@ -47,7 +47,9 @@ def test_each_sender_of_a_group_and_each_thread_is_a_conversation_of_its_own() -
 def test_a_divider_inside_an_id_cannot_make_two_conversations_one() -> None:
     one = replace(MESSAGE, group=True, chat="a\0b", sender="c")
     other = replace(MESSAGE, group=True, chat="a", sender="b\0c")
-    assert conversation_of(one) != conversation_of(other)
+    third = replace(MESSAGE, group=True, chat="ab", sender="c")
+    fourth = replace(MESSAGE, group=True, chat="a\\0b", sender="c")
+    assert len({conversation_of(each) for each in (one, other, third, fourth)}) == 4
 
 
 def test_a_conversation_s_digest_is_a_safe_name() -> None:

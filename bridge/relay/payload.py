@@ -57,5 +57,6 @@ def redelivery_of(message: Inbound) -> str:
         (file.kind, file.name or file.key.replace(message.message_id, ""), file.size)
         for file in message.files
     ]
-    content = json.dumps([conversation_of(message), message.stamp, message.text, message.reference, files])
+    ids = [one.replace("\0", "") for one in (message.stamp, message.reference)]
+    content = "\0".join((conversation_of(message), *ids, _dumps(files) if files else "", message.text))
     return sha256(content.encode("utf-8", "surrogatepass")).hexdigest()

@@ -85,6 +85,9 @@ def claim_together(db: Cursor, steps: Iterable[Claim]) -> list[tuple[ClaimVerdic
 
 
 def _claim_plain(db: Cursor, claims: list[tuple[AccountId, NewMessage, int]]) -> list[ClaimVerdict]:
+    """Verdicts as if taken one by one. An id that comes twice is judged again when its first is stored."""
+    if len({(account, message.message_id) for account, message, _ in claims}) < len(claims):
+        return [verdict for claim in claims for verdict in _insert(db, _INSERTS[1], [claim])]
     verdicts: list[ClaimVerdict] = []
     first = 0
     for rows, statement in _INSERTS.items():

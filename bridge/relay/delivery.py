@@ -30,6 +30,7 @@ from bridge.channel import (
     Withdrawn,
 )
 from bridge.channel.contract import SendOutcome
+from bridge.channel.text import clean
 from bridge.clock import Clock, unix_ms
 from bridge.ids import MessageId
 from bridge.logs import Logger
@@ -248,9 +249,10 @@ class Delivery:
         match outcome:
             case Delivered(platform_id=platform_id, keep_file_seconds=keep):
                 keep_ms = now_ms + int(keep * 1000) if keep else 0
-                step = Settle(part.part_id, PartState.SENT, now_ms, platform_id, keep_until_ms=keep_ms)
+                step = Settle(part.part_id, PartState.SENT, now_ms, clean(platform_id), keep_until_ms=keep_ms)
                 self._settled(lane, await self._store.do(step))
-            case Refused(reason=reason, code=code):
+            case Refused(reason=told, code=code):
+                reason = clean(told)
                 self._log.warning("delivery.refused", part=part.part_id, code=code, reason=reason)
                 if part.kind is PartKind.FILE:
                     step = Settle(part.part_id, PartState.REFUSED, now_ms, reason=reason)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from bridge.channel import Inbound, Item
+from bridge.channel import Inbound, Item, Unreadable
 from bridge.ids import ConversationKey, MessageId
 from bridge.relay import outbox, payload
 from bridge.relay.intake import Decision, Fate, Policy, classify
@@ -35,10 +35,12 @@ class Draft:
 
 def draft(item: Item, policy: Policy, room: ClaimRoom, language: Literal["auto", "en", "zh"]) -> Draft:
     """Decide on ``item`` and take the room that it needs."""
+    if isinstance(item, Inbound) and not all(map(_is_text, (*_ids(item), item.body_digest))):
+        item = Unreadable("an id is no text", item.message_id)  # no reply could ever be stored
     decision = classify(item, policy, room)
-    if not item.message_id or len(item.message_id.encode("utf-8", "surrogatepass")) > ID_BYTES:
-        return Draft(decision)
     message_id = MessageId(item.message_id)
+    if not (message_id and _is_text(message_id) and len(message_id.encode()) <= ID_BYTES):
+        return Draft(decision)
     if not isinstance(item, Inbound):
         return Draft(decision, NewMessage(message_id, MessageState.SEEN, decision.reason))
     conversation = payload.conversation_of(item)
@@ -59,6 +61,20 @@ def draft(item: Item, policy: Policy, room: ClaimRoom, language: Literal["auto",
         reply,
     )
     return Draft(decision, message, item, conversation)
+
+
+def _ids(message: Inbound) -> tuple[str, ...]:
+    """What a reply is addressed and filed by."""
+    return message.sender, message.chat, message.thread, message.to, message.reply_to
+
+
+def _is_text(text: str) -> bool:
+    """False for half a surrogate pair, which JSON can bring and no store takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _notice(

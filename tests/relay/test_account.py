@@ -498,3 +498,12 @@ async def test_a_polled_account_is_never_healthy_by_its_sends_alone() -> None:
         await here.clock.advance(5)
         assert channel.texts() == ["hello", "hello"]
         assert here.health.told == ["sending fails; it is tried again"]
+
+
+@pytest.mark.parametrize("field", ["message_id", "sender", "chat", "to", "reply_to", "thread", "body_digest"])
+async def test_an_item_whose_ids_cannot_be_stored_is_left_out_and_harms_no_other(field: str) -> None:
+    bad = replace(message("m1"), **{field: "a\ud800"})  # type: ignore[arg-type] # a name of the field
+    async with desk() as here:
+        assert (await here.push(bad, message("m2"))).body == b"ignored,accepted"
+        assert await here.answered(1) == ["echo: hello"]
+        assert await here.store.get(OpenMessages(NAME)) == ()

@@ -480,3 +480,12 @@ async def test_a_client_id_is_not_used_so_late_that_it_is_forgotten_on_the_way(t
         await here.clock.advance(3590)
         assert len(here.channel.texts()) == 3
         assert here.channel.texts()[-1].startswith(say(Text.REPEAT, Language.EN))
+
+
+async def test_what_a_platform_says_is_stored_though_it_is_no_text(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [Refused("no \ud800"), Delivered("p\ud800")]
+        await here.post("a", "hello")
+        await here.post("a", "again")
+        assert here.channel.texts() == ["hello", "again"]
+        assert await counts(here) == (0, 1, 1)

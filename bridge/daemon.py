@@ -23,7 +23,7 @@ from bridge.errors import BridgeError, ConfigError, StoreError
 from bridge.health import Snapshot, State
 from bridge.logs import get_logger
 from bridge.paths import Home
-from bridge.plans import Planner, Served
+from bridge.plans import Later, Planner, Served
 from bridge.process import only_daemon, raise_descriptor_limit, stopping
 from bridge.relay.asked import remove_copies
 from bridge.relay.outbox import copies_of
@@ -105,6 +105,7 @@ class Daemon:
         self._home, self._config, self._clock, self._stop = home, config, clock, stop
         self._supervisor = Supervisor(clock)
         self._crashes: deque[float] = deque(maxlen=CRASHES)
+        self._knows_accounts = False  # not before the first plan, nor once all is being stopped
 
     async def run(self, wrap: StoreWrap, ready: Callable[[Ready], None]) -> None:
         """Run all parts; ends by an exception group only."""
@@ -166,8 +167,12 @@ class Daemon:
             await asyncio.Event().wait()
 
     def _find(self, channel: str, account: str) -> Route | None:
-        found = self._supervisor.component(f"{channel}:{account}")
-        return found if isinstance(found, Served) else None
+        """``Later`` where "no such account" would make a sender give up what can be taken soon."""
+        name = f"{channel}:{account}"
+        found = self._supervisor.component(name)
+        if isinstance(found, Served):
+            return found
+        return Later() if self._supervisor.is_wanted(name) or not self._knows_accounts else None
 
     def _states(self) -> Mapping[str, int]:
         return Counter(snapshot.state.value for snapshot in self._supervisor.snapshots())
@@ -177,7 +182,11 @@ class Daemon:
             await sessions.wait()
             await self._supervisor.reconcile(planner.plans(self._config))
             started.set()
-            await asyncio.Event().wait()
+            self._knows_accounts = True
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._knows_accounts = False
 
     async def _reload(self, planner: Planner) -> None:
         """Read the settings again and make the accounts so.

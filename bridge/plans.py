@@ -22,7 +22,7 @@ from bridge.media.outbox import CopyRefusal, copy
 from bridge.media.sniff import sniff_file
 from bridge.paths import Home
 from bridge.protocol import ours
-from bridge.relay.account import Account
+from bridge.relay.account import RETRY_LATER, Account
 from bridge.relay.outbox import ReplyFile
 from bridge.relay.setup import Setup
 from bridge.store.contract import Store
@@ -67,12 +67,21 @@ class Served:
             raise
 
 
+class Later:
+    """The route of an account that is to be served and cannot be yet: whoever pushes is to come again."""
+
+    body_limit_bytes = 1_048_576
+
+    async def handle(self, request: Request) -> Answer | FileAnswer:
+        return RETRY_LATER
+
+
 def _stamp(path: Path) -> tuple[str, int, int, int]:
     try:
         found = path.stat()
     except OSError:
         return (str(path), 0, 0, 0)
-    return (str(path), found.st_ino, found.st_size, found.st_mtime_ns)
+    return (str(path), found.st_ino, found.st_size, found.st_ctime_ns)  # also of a chmod
 
 
 def _copies(files: Sequence[Path], home: Home) -> list[ReplyFile]:

@@ -219,6 +219,11 @@ class Supervisor:
         found = self._accounts.get(AccountId(account))
         return found.component if found else None
 
+    def is_wanted(self, account: str) -> bool:
+        """Whether it is planned and not switched off, however broken."""
+        found = self._accounts.get(AccountId(account))
+        return found is not None and found.plan.first.state is not State.DISABLED
+
     async def reconcile(self, plans: Iterable[Plan], *, revive: bool = False) -> None:
         """Make it as planned: stop what changed or went, all at once, then start what is new or changed.
 

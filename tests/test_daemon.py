@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from bridge import daemon as daemon_module
+from bridge.channel import Answer, Request
 from bridge.channel.testing.clock import START, FakeClock, until
 from bridge.client import connected, expect
 from bridge.clock import unix_ms
@@ -89,14 +91,37 @@ async def test_reload_starts_new_accounts_and_leaves_the_others_alone() -> None:
 async def test_a_reload_with_a_broken_account_tells_so_and_serves_the_others() -> None:
     with short_home() as home:
         async with daemon(home) as running:
-            write_settings(home, DEMO + '[channels.webhook.bad]\nownr = "you"\n')
+            bad = '[channels.webhook.bad]\nownr = "you"\n[channels.webhook.off]\nenabled = false\n'
+            keep(home, "off")
+            write_settings(home, DEMO + bad)
             with pytest.raises(SessionError) as caught:
                 await control(home, commands.Reload())
             assert caught.value.code == "component_error"
             assert "hi" in (await running.ask("hi"))[0]
             status = await control(home, commands.Status())
-            assert states(status) == {"webhook:bad": "failed", "webhook:demo": "connected"}
+            assert states(status) == {
+                "webhook:bad": "failed",
+                "webhook:demo": "connected",
+                "webhook:off": "disabled",
+            }
             assert "did you mean owner?" in (status.components[0].error or "")
+            client = running.client()
+            for path, answer in (("bad", "503"), ("off", "404")):  # what is broken is mended: come again
+                with pytest.raises(Exception, match=answer):
+                    await asyncio.to_thread(client._request, "POST", f"/channels/webhook/{path}", b"{}")
+
+
+async def test_before_the_accounts_are_known_and_when_they_went_nobody_is_told_that_there_is_none() -> None:
+    with short_home() as home:
+        write_settings(home, "")
+        asked = Request("POST", "", {}, CIMultiDictProxy(CIMultiDict()), b"{}", START)
+        stop: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        route = daemon_module.Daemon(home, load(home.config), FakeClock(), stop)._find("webhook", "demo")
+        assert route is not None
+        assert route.body_limit_bytes > 0
+        answer = await route.handle(asked)
+        assert isinstance(answer, Answer)
+        assert (answer.status, answer.headers) == (503, {"Retry-After": "5"})
 
 
 async def test_a_reload_of_a_broken_file_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -313,6 +338,21 @@ async def test_what_is_old_is_forgotten_with_its_files(tmp_path: Path) -> None:
     assert isinstance(first, Prune)
     assert first.before_ms == unix_ms(START - timedelta(days=30))
     assert first.held_before_ms == unix_ms(START - timedelta(days=7))
+
+
+async def test_a_copy_that_a_crash_left_in_the_outbox_is_swept_in_time(tmp_path: Path) -> None:
+    home, clock = Home(tmp_path), FakeClock()
+    home.private_dir(home.outbox)
+    for name, age_days in (("old", 31), ("new", 29)):
+        path = home.outbox / name
+        path.write_text("x")
+        written = (START - timedelta(days=age_days)).timestamp()
+        os.utime(path, (written, written))
+    async with open_store(home.db) as store, asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(daemon_module.upkeep(store, 30, home, clock))
+        await until(lambda: bool(clock.waits()))
+        assert [path.name for path in home.outbox.iterdir()] == ["new"]
+        task.cancel()
 
 
 @pytest.mark.parametrize(

@@ -186,6 +186,10 @@ async def test_files_that_plans_are_made_of_have_other_stamps_once_they_change(t
             seen.append(here.planner.stamps())
         assert seen[0] == seen[3] == seen[6]
         assert len(set(seen)) == 5
+        before = here.planner.stamps()
+        here.home.credentials("webhook", "main").chmod(0o644)
+        assert here.planner.stamps() != before  # who may read it is among what is judged
+        seen[0] = here.planner.stamps()
         (here.home.credentials("webhook", "new").parent / "notes.txt").write_text("x")
         assert here.planner.stamps() == seen[0]
 

@@ -420,6 +420,8 @@ async def test_an_account_that_is_not_to_run_is_shown_as_planned() -> None:
         await settle()
         assert states(all_of_them) == {"off": State.DISABLED, "broken": State.FAILED}
         assert all_of_them.component("pigeon:off") is None
+        wanted = [name for name in ("off", "broken", "none") if all_of_them.is_wanted(f"pigeon:{name}")]
+        assert wanted == ["broken"]
 
 
 async def test_an_account_that_cannot_be_built_fails_alone() -> None:

@@ -22,6 +22,7 @@ from bridge.control import Control
 from bridge.errors import BridgeError, ConfigError, StoreError
 from bridge.health import Snapshot, State
 from bridge.logs import get_logger
+from bridge.media import files
 from bridge.paths import Home
 from bridge.plans import Later, Planner, Served
 from bridge.process import only_daemon, raise_descriptor_limit, stopping
@@ -44,6 +45,7 @@ CRASH_SECONDS = 60.0  # ... these end the daemon: the service manager starts it 
 PAUSE_SECONDS = 1.0
 SETTLE_SECONDS = 2.0
 UPKEEP_SECONDS = 60.0
+SWEEP_SECONDS = 3600.0
 WATCH_SECONDS = 2.0
 HELD_DAYS = 7
 SPARE_DESCRIPTORS = 512  # for the store, connections to platforms, files
@@ -256,10 +258,17 @@ class Daemon:
 
 
 async def upkeep(store: Store, keep_days: int, home: Home, clock: Clock) -> None:
-    """Forget what is old, a little at a time, with the files that belonged to it."""
+    """Forget what is old, a little at a time, with the files that belonged to it.
+
+    Hourly, so do copies in the outbox that nobody owns: a crash can leave some.
+    """
+    swept = -SWEEP_SECONDS
     while True:
-        now = clock.now()
-        before, held = now - timedelta(days=keep_days), now - timedelta(days=HELD_DAYS)
+        now, keep = clock.now(), timedelta(days=keep_days)
+        before, held = now - keep, now - timedelta(days=HELD_DAYS)
+        if clock.monotonic() - swept >= SWEEP_SECONDS:
+            swept = clock.monotonic()
+            await asyncio.to_thread(files.sweep, home.outbox, keep, now)
         try:
             forgotten = await store.do(Prune(unix_ms(before), unix_ms(held)))
             await remove_copies(copies_of(forgotten), home.outbox)

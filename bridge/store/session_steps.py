@@ -72,7 +72,7 @@ class EndTurn(Step[None]):
 
 @dataclass(frozen=True, slots=True)
 class ClearSession(Step[None]):
-    """Drop the history; ``seq`` stays what it is now."""
+    """Drop all that was said, the last turn's events too; ``seq`` stays what it is now."""
 
     session_id: SessionId
     seq: int

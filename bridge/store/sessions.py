@@ -73,7 +73,8 @@ def end_turn(db: Cursor, step: EndTurn) -> None:
 
 def clear_session(db: Cursor, step: ClearSession) -> None:
     _set_seq(db, step.session_id, step.seq)
-    db.execute("DELETE FROM history WHERE session_id = ?", (step.session_id,))
+    for table in ("history", "last_events"):
+        db.execute(f"DELETE FROM {table} WHERE session_id = ?", (step.session_id,))  # noqa: S608 - our own names
 
 
 def reserve_seq(db: Cursor, step: ReserveSeq) -> None:

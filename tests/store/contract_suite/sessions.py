@@ -97,7 +97,7 @@ class SessionsContract:
             await store.do(ClearSession(SESSION, 9))
             loaded = await store.get(LoadSession(SESSION))
             assert loaded is not None
-            assert (loaded.history, loaded.record.seq) == ((), 9)
+            assert (loaded.history, loaded.last_turn, loaded.record.seq) == ((), (), 9)
 
     async def test_a_dropped_session_is_gone_with_all_of_it(self, opened: Open) -> None:
         async with opened() as store:

@@ -33,6 +33,7 @@ def run(args: argparse.Namespace) -> int:
     """Run until SIGTERM or Ctrl+C (exit 0). Logs go to standard error."""
     from bridge import logs
     from bridge.config import load
+    from bridge.errors import ConfigError
 
     where = home(args)
     if args.init and not where.config.exists():
@@ -40,6 +41,11 @@ def run(args: argparse.Namespace) -> int:
 
         write(where)
         print(f"wrote {where.config}")
+    if not where.config.exists():
+        raise ConfigError(
+            f"{where.config} is missing: create it, or have some written to try it with: "
+            f"turnbridge run --init{'' if args.home is None else f' --home {args.home}'}"
+        )
     config = load(where.config)
     logs.configure(config.log.level, as_json={"json": True, "console": False}.get(config.log.format))
     return serve(where, config)

@@ -40,6 +40,7 @@ from bridge.store.contract import (
 )
 
 CLEAR_SECONDS = 10.0
+TYPING_SECONDS = 5.0
 # What a server says of a session that cannot be taken up: a new one takes its place.
 _NOT_STORED = frozenset({"session_not_found", "unsupported"})
 
@@ -307,11 +308,18 @@ class Conversation:
             self._work.deliver(outbox.stored_parts(account, message_id, reply, ids, now_ms))
 
     async def _show_typing(self, inbound: Inbound) -> None:
-        if isinstance(self._work.channel, ShowsTyping):
-            try:
-                await self._work.channel.typing(inbound.to, inbound.reply_to)
-            except ChannelError as error:
-                self._work.log.debug("typing.failed", reason=str(error))
+        """A courtesy: no trouble with it harms the turn, or delays it for long."""
+        channel = self._work.channel
+        if not isinstance(channel, ShowsTyping):
+            return
+        try:
+            async with asyncio.timeout(TYPING_SECONDS):
+                bug = await settled(channel.typing(inbound.to, inbound.reply_to), name="typing")
+        except (ChannelError, TimeoutError) as error:
+            self._work.log.debug("typing.failed", reason=str(error) or "timed out")
+        else:
+            if bug is not None:
+                self._work.log.error("typing.bug", error=bug)
 
     def _address(self, message: Message) -> Address:
         inbound = message.inbound

@@ -13,10 +13,21 @@ from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.errors import SessionError
 from bridge.ids import ConversationKey
 from bridge.protocol.limits import PROMPT_BYTES
+from bridge.relay import conversation
 from bridge.relay.payload import conversation_of
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import Answer, CountsOf, HeldTexts, Query, SessionOf, Step, Store
-from tests.relay.harness import HOUR, MINUTE, NAME, OWNER, STRANGER, desk, homes, message
+from tests.relay.harness import (
+    HOUR,
+    MINUTE,
+    NAME,
+    OWNER,
+    STRANGER,
+    PushedChannel,
+    desk,
+    homes,
+    message,
+)
 from tests.relay.scripted import Frame, HangupError, Peer, ScriptedServer, answer
 
 R = TypeVar("R")
@@ -235,9 +246,21 @@ async def test_an_adapter_s_bug_fails_one_message_and_the_next_is_answered() -> 
         assert (await here.store.get(CountsOf(NAME))).waiting == 0
 
 
-async def test_typing_that_fails_harms_nothing() -> None:
+@pytest.mark.parametrize("error", [ChannelError("no"), ValueError("a bug")])
+async def test_typing_that_fails_harms_nothing(error: Exception) -> None:
     async with desk() as here:
-        here.channel.typing_error = ChannelError("no")
+        here.channel.typing_error = error
+        await here.say("hi")
+        assert await here.answered(1) == ["echo: hi"]
+
+
+async def test_typing_that_hangs_delays_no_turn_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hanging(PushedChannel):
+        async def typing(self, to: str, reply_to: str) -> None:
+            await asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(conversation, "TYPING_SECONDS", 0.01)
+    async with desk(Hanging(), limits={"turn_seconds": 0.5}) as here:
         await here.say("hi")
         assert await here.answered(1) == ["echo: hi"]
 

@@ -15,6 +15,7 @@ from typing import Any
 from bridge.channel import (
     Answer,
     AnsweredByAsking,
+    Batch,
     Channel,
     ChannelError,
     Claimed,
@@ -54,8 +55,6 @@ from bridge.store.contract import (
     BindingError,
     Claim,
     ClaimVerdict,
-    Counts,
-    CountsOf,
     MessageState,
     OpenMessage,
     OpenMessages,
@@ -104,10 +103,6 @@ class Account:
     @property
     def body_limit_bytes(self) -> int:
         return self._setup.spec.body_limit_bytes
-
-    async def counts(self) -> Counts:
-        """Queue depth, oldest waiting, dead letters: for the status."""
-        return await self._store.get(CountsOf(self._setup.name))
 
     # --- the run ----------------------------------------------------------
 
@@ -207,11 +202,10 @@ class Account:
 
     async def _receive(self, run: Run, channel: Polls, health: Health, checkpoint: str) -> None:
         backoff = Backoff(self._clock, self._setup.rng)
+        batch: Batch | None = None  # kept until it is durable: asking for the next one acknowledges it
         while True:
             try:
-                batch = await channel.receive(checkpoint)
-                if len(batch.items) > BATCH_ITEMS:
-                    raise ChannelError("the platform sent more at once than we take")
+                batch = batch or await _next_batch(channel, checkpoint)
                 await self._claim(run, batch.items, batch.checkpoint)
             except CredentialsError:
                 raise
@@ -224,6 +218,7 @@ class Account:
             backoff.reset()
             health.contact()
             checkpoint = batch.checkpoint if batch.checkpoint is not None else checkpoint
+            batch = None
 
     async def handle(self, request: Request) -> Answer | FileAnswer:
         """Serve one HTTP request to the account's route. Raises StoreError when nothing could be stored."""
@@ -367,3 +362,10 @@ class Account:
         run = self._run
         if run is not None and (gone := list(copies)):
             self._spawn(run, asked.remove_copies(gone, self._setup.home.outbox), "remove")
+
+
+async def _next_batch(channel: Polls, checkpoint: str) -> Batch:
+    batch = await channel.receive(checkpoint)
+    if len(batch.items) > BATCH_ITEMS:
+        raise ChannelError("the platform sent more at once than we take")
+    return batch

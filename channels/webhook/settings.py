@@ -112,6 +112,8 @@ class WebhookCredentials(ChannelCredentials):
 
 def is_address(value: str) -> bool:
     """Whether it is a web address without a login. Whether it is reached is for the guard to say."""
+    if " " in value or not value.isprintable():
+        return False
     try:
         url = URL(value)
         has_login = url.raw_user is not None or url.raw_password is not None

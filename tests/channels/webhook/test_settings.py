@@ -66,6 +66,9 @@ def test_hosts_are_compared_exactly(hosts: set[str], address: str, named: bool) 
 def test_addresses_and_their_schemes() -> None:
     assert is_address("https://x.example/a?b=c")
     assert not is_address("https://[::1/")
+    for odd in ("\r\nX: y", "\n", "\t", " ", "\0", "\x7f", "\u2028"):  # parsers drop some of them in silence
+        assert not is_address(f"https://x.example/a{odd}b")
+    assert is_address("https://x.example/图.png")
     assert is_encrypted("https://x.example", ())
     assert not is_encrypted("http://x.example", ("y.example",))
 

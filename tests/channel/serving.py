@@ -3,7 +3,8 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, suppress
+from typing import cast
 
 from aiohttp import web
 
@@ -30,13 +31,15 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
 async def raw(answer: bytes, stall: bool = False) -> AsyncIterator[str]:
     """A server that writes ``answer`` whatever is asked, and then hangs up, or stalls until the end."""
     over = asyncio.Event()
+    talks: list[asyncio.Task[None]] = []
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(answer)
-        if stall:
-            await over.wait()
-        writer.close()
+        talks.append(cast("asyncio.Task[None]", asyncio.current_task()))
+        with closing(writer), suppress(asyncio.IncompleteReadError, ConnectionError):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(answer)
+            if stall:
+                await over.wait()
 
     server = await asyncio.start_server(talk, "127.0.0.1", 0)
     try:
@@ -45,6 +48,8 @@ async def raw(answer: bytes, stall: bool = False) -> AsyncIterator[str]:
         over.set()
         server.close()
         await server.wait_closed()
+        if talks:
+            await asyncio.wait(talks)
 
 
 @asynccontextmanager

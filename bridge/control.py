@@ -19,6 +19,7 @@ from bridge.supervisor import Supervisor
 
 MEASURE_SECONDS = 2.0  # a slow store delays no status: what was measured last is shown instead
 MAX_FILES = 16
+MAX_ID_CHARACTERS = 512  # of a recipient; no platform has longer ids
 
 log = get_logger(__name__)
 
@@ -97,6 +98,8 @@ class Control:
         account = self._supervisor.component(command.account)
         if not isinstance(account, Posts):
             raise ControlError("component_error", "no such account is running: look at the status")
+        if not command.to.strip() or not command.to.isprintable() or len(command.to) > MAX_ID_CHARACTERS:
+            raise ControlError("component_error", "that is no recipient's id: give the platform's")
         if not command.text.strip() and not command.files:
             raise ControlError("component_error", "there is nothing to send: give a text or a file")
         files = [Path(file) for file in command.files]

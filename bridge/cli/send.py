@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridge.cli.common import add_home, ask_daemon, home
+from bridge.errors import ConfigError
 
 if TYPE_CHECKING:
     from bridge.cli.common import Commands
@@ -26,6 +27,8 @@ def register(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit 0 once the message is stored for delivery."""
+    if any("\ud800" <= letter <= "\udfff" for letter in args.account + args.to + args.text):
+        raise ConfigError("what is to be sent is not UTF-8: look at the terminal's encoding")
     files = [str(Path(file).absolute()) for file in args.file]
     command = {"action": "send", "account": args.account, "to": args.to, "text": args.text, "files": files}
     ask_daemon(home(args), command)

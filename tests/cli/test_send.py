@@ -29,3 +29,9 @@ def test_a_refusal_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
     with socket_daemon(refusal("no such account is running")) as daemon:
         assert main(["send", "x:y", "u1", "hi", "--home", str(daemon.home.root)]) == 1
     assert capsys.readouterr().err == "turnbridge: no such account is running\n"
+
+
+def test_what_the_terminal_gave_in_another_encoding_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket_daemon() as daemon:
+        assert main(["send", "x:y", "u1", "hi \udcff", "--home", str(daemon.home.root)]) == 2
+    assert "not UTF-8" in capsys.readouterr().err

@@ -20,7 +20,10 @@ NOWHERE = ConversationKey("")
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """``message`` is None where there is no id to store it under. A draft for WORK holds its room."""
+    """``message`` is None where there is no id to store it under.
+
+    A draft for WORK holds its room, one with a busy notice the conversation's turn to be told.
+    """
 
     decision: Decision
     message: NewMessage | None = None
@@ -28,9 +31,13 @@ class Draft:
     conversation: ConversationKey = NOWHERE
 
     def give_back(self, room: ClaimRoom) -> None:
-        """The item was not stored: its room is free again."""
-        if self.decision.fate is Fate.WORK and self.message is not None:
+        """The item was not stored: what it took is free again."""
+        if self.message is None:
+            return
+        if self.decision.fate is Fate.WORK:
             room.give_back(self.conversation)
+        elif self.decision.fate is Fate.BUSY and self.message.reply is not None:
+            room.not_noticed(self.conversation)
 
 
 def draft(item: Item, policy: Policy, room: ClaimRoom, language: Literal["auto", "en", "zh"]) -> Draft:

@@ -44,6 +44,10 @@ class ClaimRoom:
         if len(self._notices) > NOTICES_KEPT:
             self._notices.popitem(last=False)
 
+    def not_noticed(self, conversation: ConversationKey) -> None:
+        """The notice did not come about: it is due again."""
+        self._notices.pop(conversation, None)
+
     def take(self, conversation: ConversationKey) -> None:
         self._claims[conversation] += 1
         self._total += 1

@@ -507,3 +507,22 @@ async def test_an_item_whose_ids_cannot_be_stored_is_left_out_and_harms_no_other
         assert (await here.push(bad, message("m2"))).body == b"ignored,accepted"
         assert await here.answered(1) == ["echo: hello"]
         assert await here.store.get(OpenMessages(NAME)) == ()
+
+
+async def test_a_redelivery_to_a_full_conversation_takes_nobody_s_busy_notice_away() -> None:
+    async with desk(script={"turn": endless}, limits={"conversation_claims": 1}) as here:
+        await here.push(message("m1"))
+        assert (await here.push(message("m1"))).body == b"duplicate"
+        assert (await here.push(message("m2"))).body == b"busy"
+        assert await here.answered(1) == [BUSY]
+
+
+async def test_a_busy_notice_that_could_not_be_stored_is_due_again() -> None:
+    async with desk(script={"turn": endless}, limits={"conversation_claims": 1}) as here:
+        await here.push(message("m1"))
+        faulty = swap_store(here)
+        faulty.errors = [StoreError("full")]
+        with pytest.raises(StoreError):
+            await here.push(message("m2"))
+        assert (await here.push(message("m2"))).body == b"busy"
+        assert await here.answered(1) == [BUSY]

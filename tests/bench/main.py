@@ -79,8 +79,8 @@ def sync_milliseconds() -> float:
 def machine() -> str:
     return (
         f"{commands.cores()} cores, {platform.python_implementation()} {platform.python_version()}, "
-        f"SQLite {sqlite3.sqlite_version}, {platform.system()}, an fdatasync of {sync_milliseconds():.1f} ms, "
-        f"a load of {os.getloadavg()[0]:.1f} when it began"
+        f"SQLite {sqlite3.sqlite_version}, {platform.system()}, "
+        f"an fdatasync of {sync_milliseconds():.1f} ms, a load of {os.getloadavg()[0]:.1f} when it began"
     )
 
 

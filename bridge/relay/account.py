@@ -50,6 +50,7 @@ from bridge.relay.setup import Setup
 from bridge.relay.tending import tend
 from bridge.relay.texts import language_of
 from bridge.retry import Backoff
+from bridge.store.contract import Answer as EndClaim
 from bridge.store.contract import (
     Bind,
     BindingError,
@@ -194,9 +195,23 @@ class Account:
                 break
             run.delivery.add(parts)
             after = parts[-1].part_id
-        for one in await self._store.get(OpenMessages(self._setup.name)):
+        for one, inbound in await self._still_wanted():  # no await here: what is started needs the run known
             run.room.take(one.conversation)
-            self._enqueue(run, one.conversation, payload.decode(one.payload), one)
+            self._enqueue(run, one.conversation, inbound, one)
+
+    async def _still_wanted(self) -> list[tuple[OpenMessage, Inbound]]:
+        """The open messages, but for those that wait and whose senders are not answered any more."""
+        wanted = []
+        for one in await self._store.get(OpenMessages(self._setup.name)):
+            inbound = payload.decode(one.payload)
+            if one.state is MessageState.CLAIMED and not self._setup.policy.answers(inbound.sender):
+                now_ms = unix_ms(self._clock.now())
+                reason = "sender_not_answered"
+                await self._store.do(EndClaim(self._setup.name, one.message_id, None, now_ms, reason))
+                self._log.info("intake.ignored", reason=reason)
+            else:
+                wanted.append((one, inbound))
+        return wanted
 
     # --- receive and claim ----------------------------------------------------------
 

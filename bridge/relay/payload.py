@@ -6,11 +6,14 @@ import json
 from dataclasses import asdict, fields
 from datetime import datetime
 from hashlib import sha256
+from typing import Any
 
 from bridge.channel import FileKind, Inbound, RemoteFile
 from bridge.ids import ConversationKey
 
 _DEFAULTS = tuple((one.name, one.default) for one in fields(Inbound))
+_NAMES = frozenset(name for name, _ in _DEFAULTS)
+_FILE_NAMES = frozenset(one.name for one in fields(RemoteFile))
 _dumps = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -25,13 +28,18 @@ def encode(message: Inbound) -> str:
 
 
 def decode(payload: str) -> Inbound:
-    """What ``encode`` made of it."""
-    values = json.loads(payload)
+    """What ``encode`` made of it, without what only a later version knows."""
+    values = {name: value for name, value in json.loads(payload).items() if name in _NAMES}
     if files := values.get("files"):
-        values["files"] = tuple(RemoteFile(**{**file, "kind": FileKind(file["kind"])}) for file in files)
+        values["files"] = tuple(map(_file, files))
     if sent_at := values.get("sent_at"):
         values["sent_at"] = datetime.fromisoformat(sent_at)
     return Inbound(**values)
+
+
+def _file(stored: dict[str, Any]) -> RemoteFile:
+    values = {name: value for name, value in stored.items() if name in _FILE_NAMES}
+    return RemoteFile(**{**values, "kind": FileKind(values["kind"])})
 
 
 def conversation_of(message: Inbound) -> ConversationKey:

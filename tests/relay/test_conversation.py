@@ -486,6 +486,20 @@ async def test_a_claimed_message_older_than_the_limit_is_missed_after_a_restart(
             assert after.server.frames("turn.start") == []
 
 
+async def test_after_a_restart_nothing_runs_for_a_sender_who_is_not_answered_any_more() -> None:
+    async with homes() as home:
+        clock, held = FakeClock(), Held()
+        async with desk(home=home, clock=clock, script={"turn": held}) as before:
+            for text, sender in (("one", STRANGER), ("two", STRANGER), ("mine", OWNER)):
+                await before.say(text, sender)
+            await until(lambda: held.started == ["one", "mine"])
+        script = {"stored": {"s1": ENDED}}
+        async with desk(home=home, clock=clock, settings={"senders": "owner"}, script=script) as after:
+            assert sorted(await after.answered(2)) == [INTERRUPTED, "the answer"]
+            assert after.server.frames("turn.start") == []
+            assert (await after.store.get(CountsOf(NAME))).waiting == 0
+
+
 async def test_files_that_a_turn_attached_are_sent_and_the_others_removed() -> None:
     async with desk(settings={"remote_tools": "owner"}, limits={"reply_files": 1}) as here:
         copies = [here.home.outbox / f"{n}-a.txt" for n in range(2)]

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -85,3 +86,10 @@ def test_another_chat_sender_text_or_file_is_another_message() -> None:
     ]
     keys = {redelivery_of(other) for other in others} | {redelivery_of(MESSAGE)}
     assert len(keys) == 6
+
+
+def test_what_a_later_version_stored_beside_is_passed_over() -> None:
+    stored = json.loads(encode(replace(MESSAGE, files=(RemoteFile("k", FileKind.FILE),))))
+    stored["mood"] = "good"
+    stored["files"][0]["colour"] = "red"
+    assert decode(json.dumps(stored)).files == (RemoteFile("k", FileKind.FILE),)

@@ -203,7 +203,7 @@ class Conversation:
         inbound, work = message.inbound, self._work
         got = await received.receive(inbound, work.channel, work.media(self._key), tools, work.log)
         if turn.nothing_left(inbound, got):
-            return got.refusal or (Text.UNREADABLE_TYPE, 0)
+            return got.refusal or (Text.BLANK, 0)
         session = await self._ready(replace(work.authority, tools=tools))
         started = Start(work.account, message.message_id, session.session_id, self._now_ms())
         if not await work.store.do(started):

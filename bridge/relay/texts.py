@@ -15,6 +15,7 @@ class Language(StrEnum):
 class Text(StrEnum):
     BUSY = "busy"
     VOICE = "voice"
+    BLANK = "blank"
     UNREADABLE_TYPE = "unreadable_type"
     UNREADABLE_SIZE = "unreadable_size"
     UNREADABLE_DOWNLOAD = "unreadable_download"
@@ -33,6 +34,7 @@ class Text(StrEnum):
 _EN = {
     Text.BUSY: "I have too many messages waiting right now. Please send this again in a little while.",
     Text.VOICE: "I cannot listen to voice messages. Please write it as text.",
+    Text.BLANK: "There is nothing in your message that I can read. Please write what you would like.",
     Text.UNREADABLE_TYPE: "I cannot open this kind of file from this chat, and there was no text with it.",
     Text.UNREADABLE_SIZE: "This file is too large for me (limit {limit} MB), and there was no text with it.",
     Text.UNREADABLE_DOWNLOAD: "I could not download this file. Please send it again.",
@@ -52,6 +54,7 @@ _EN = {
 _ZH = {
     Text.BUSY: "现在等待处理的消息太多，请稍后再发一次。",
     Text.VOICE: "我听不了语音消息，请用文字发送。",
+    Text.BLANK: "这条消息里没有我能读的内容，请写下您的需要。",
     Text.UNREADABLE_TYPE: "我不能在这个聊天里打开这种文件，而且消息里没有文字。",
     Text.UNREADABLE_SIZE: "文件太大了（上限 {limit} MB），而且消息里没有文字。",
     Text.UNREADABLE_DOWNLOAD: "文件下载失败，请重新发送。",

@@ -317,6 +317,13 @@ async def test_files_reach_the_agent_with_what_their_bytes_say() -> None:
         assert attachment["size"] == len(PNG)
 
 
+async def test_a_message_that_says_nothing_at_all_is_asked_for_words() -> None:
+    async with desk() as here:
+        await here.say("  ")  # as a bare mention in a group
+        assert await here.answered(1) == [say(Text.BLANK, Language.EN)]
+        assert here.server.peers == []
+
+
 async def test_a_message_with_nothing_readable_gets_a_reply_and_no_turn() -> None:
     async with desk() as here:
         await here.say("", sender=STRANGER, files=(RemoteFile("k", FileKind.FILE, "a.exe"),))

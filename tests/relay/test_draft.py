@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from bridge.channel import Ignored, Inbound, Unreadable
 from bridge.channel.testing.clock import FakeClock
 from bridge.config import LimitsTable
@@ -44,6 +46,7 @@ def test_a_busy_account_answers_once_and_keeps_no_content() -> None:
     assert own.held() == 1
     first.give_back(own)
     assert own.held() == 1
+    assert own.notice_due(conversation_of(MESSAGE))  # nobody was told
 
 
 def test_what_needs_no_answer_is_stored_as_seen() -> None:
@@ -59,3 +62,10 @@ def test_without_a_usable_id_nothing_is_stored() -> None:
     assert long.message is None
     long.give_back(own)
     assert own.held() == 0
+
+
+def test_a_message_with_an_id_that_no_store_takes_is_unreadable() -> None:
+    one = draft(replace(MESSAGE, reply_to="\ud800"), POLICY, room(), "auto")
+    assert one.message is not None
+    assert (one.message.state, one.message.reason) == (MessageState.SEEN, "unreadable")
+    assert draft(replace(MESSAGE, message_id="\ud800"), POLICY, room(), "auto").message is None

@@ -142,3 +142,12 @@ async def test_an_error_inside_gives_the_slot_back() -> None:
         with pytest.raises(ValueError, match="inside"):
             async with slots.take(owner=False):
                 raise ValueError("inside")
+
+
+def test_a_notice_that_did_not_come_about_is_due_again() -> None:
+    full, _ = room()
+    full.noticed(A)
+    assert not full.notice_due(A)
+    full.not_noticed(A)
+    full.not_noticed(B)
+    assert full.notice_due(A)

@@ -177,5 +177,6 @@ async def test_a_refused_clear_is_an_error() -> None:
 
 
 def test_authority_is_compared_as_a_whole() -> None:
+    assert Authority.from_text(OWNER.as_text()) == OWNER
     texts = {OWNER.as_text(), STRANGER.as_text(), Authority(True, "Lark", "/w").as_text()}
     assert len(texts) == 3

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from bridge.cli.common import add_home, home, nearer
+from bridge.cli.common import add_home, home, nearer, silenced
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -60,7 +60,10 @@ def serve(where: Home, config: Config) -> int:
     from bridge.daemon import run_daemon
 
     def ready(state: Ready) -> None:
-        print(greeting(where, state), flush=True)
+        try:
+            print(greeting(where, state), flush=True)
+        except BrokenPipeError:  # nobody reads it, which is no reason to end
+            silenced()
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         code = runner.run(run_daemon(where, config, clock=SystemClock(), ready=ready))

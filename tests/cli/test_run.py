@@ -171,6 +171,22 @@ def test_serving_ends_with_the_daemons_code(
     assert "http://127.0.0.1:1/healthz" in capsys.readouterr().out
 
 
+def test_nobody_reading_its_greeting_is_no_reason_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def goes_on(home: Home, config: Config, **options: object) -> int:
+        ready = options["ready"]
+        assert callable(ready)
+        ready(Ready("http://127.0.0.1:1", ()))
+        return 0
+
+    monkeypatch.setattr("bridge.daemon.run_daemon", goes_on)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+        assert run_module.serve(Home(Path("/tmp/x")), Config()) == 0
+        monkeypatch.undo()
+
+
 def test_the_settings_choose_how_logs_look(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[object] = []
     monkeypatch.setattr("bridge.logs.configure", lambda level, as_json: seen.append((level, as_json)))

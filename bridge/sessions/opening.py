@@ -2,10 +2,12 @@
 
 import asyncio
 import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 
 from bridge.clock import unix_ms
 from bridge.ids import SessionId, new_uuid
+from bridge.logs import get_logger
 from bridge.protocol import ours
 from bridge.protocol.codec import write
 from bridge.protocol.events import SessionStarted, TurnFailed
@@ -21,6 +23,10 @@ from bridge.sessions.live import LiveSessions
 from bridge.sessions.outbound import IDLE_RESERVE, Numbered, Outbound
 from bridge.sessions.session import Session
 from bridge.store.contract import EndTurn, LoadSession, OpenSession, SessionRecord, StoredSession
+
+log = get_logger(__name__)
+
+NUMBER_BYTES = 20  # by which a frame may grow: it is sent again under another number
 
 
 class Opener:
@@ -73,14 +79,30 @@ class Opener:
         stored = await self._services.store.get(LoadSession(session_id))
         if stored is None or cwd is None or stored.record.cwd != str(cwd):
             raise RequestError("session_not_found", "no such session is stored for this cwd: start a new one")
-        missed = [ours.read_server_event(frame) for frame in stored.last_turn]
+        try:
+            missed = self._missed(stored.last_turn)
+            history = await asyncio.to_thread(History, stored.history)
+            session = self._session(stored.record, history, last=stored.record.seq)
+        except (ValueError, TypeError, KeyError) as error:  # another version's, or damaged
+            log.error("session.unreadable", session=session_id, error=error)
+            raise RequestError("session_not_found", "the session cannot be read: start a new one") from error
         interrupted = await self._end_interrupted(stored)
-        history = await asyncio.to_thread(History, stored.history)
-        session = self._session(stored.record, history, last=stored.record.seq)
         await self._greet(session, message.request_id)
         for event in [*missed, *interrupted]:
             await self._replay(session, event)
         return session
+
+    def _missed(self, frames: Sequence[bytes]) -> list[Wire]:
+        """How the last turn ended: all of it, or nothing where a part does not fit a frame any more.
+
+        Raises:
+            ProtocolError: it cannot be read.
+        """
+        most_bytes = self._services.table.max_server_frame_bytes - NUMBER_BYTES
+        if any(len(frame) > most_bytes for frame in frames):
+            return []
+        events = [ours.read_server_event(frame) for frame in frames]
+        return [event for event in events if not isinstance(event, ours.UnknownEvent)]
 
     async def _end_interrupted(self, stored: StoredSession) -> list[TurnFailed]:
         """Record the end of turns that a crash of the server cut off."""

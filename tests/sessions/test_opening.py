@@ -11,12 +11,16 @@ from bridge.agents.contract import AgentError, AgentUsage, Gate, Role, Sink, Tur
 from bridge.config import SessionsTable
 from bridge.ids import SessionId, TurnId
 from bridge.protocol import ours
+from bridge.protocol.codec import write
+from bridge.protocol.events import AssistantCompleted, TurnCompleted
+from bridge.protocol.shared import Usage
+from bridge.sessions.context import SessionSettings
 from bridge.sessions.contract import Deadlines, Services
 from bridge.sessions.errors import FrameTooLargeError
 from bridge.sessions.live import LiveSessions
 from bridge.sessions.opening import Opener
 from bridge.sessions.outbound import Outbound
-from bridge.store.contract import BeginTurn, EndTurn, LoadSession, OpenSession, ReserveSeq
+from bridge.store.contract import BeginTurn, EndTurn, LoadSession, OpenSession, ReserveSeq, SessionRecord
 from tests.sessions.wire import Client, DaemonControl, Event, ScriptedAgent, Server, no_tools, serving
 
 FOREIGN = "00000000-0000-4000-8000-000000000000"
@@ -296,3 +300,39 @@ async def test_a_start_that_cannot_be_answered_leaves_nothing_behind() -> None:
         with pytest.raises(FrameTooLargeError):
             await opener.start(start)
     assert live._held == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "frame", "entry"),
+    [
+        ("{}", b"{}", "{}"),
+        (SessionSettings().encode(), b'{"type":"no"', '{"role":"user","text":"a"}'),
+        (SessionSettings().encode(), b'{"type":"turn.cancelled"}', '{"role":"user","text":"a"}'),
+        (SessionSettings().encode()[:-1] + ',"later":1}', b"", '{"role":"user","text":"a"}'),
+        (SessionSettings().encode(), b"", '{"role":"someone"}'),
+    ],
+)
+async def test_a_session_that_cannot_be_read_is_as_good_as_gone(
+    settings: str, frame: bytes, entry: str
+) -> None:
+    async with serving() as server:
+        record = SessionRecord(SessionId(FOREIGN), str(server.workspace), settings, 64)
+        await server.store.do(OpenSession(record, 1))
+        frames = (frame,) if frame else ()
+        await server.store.do(EndTurn(record.session_id, TurnId("t"), frames, (entry,), 64, 2))
+        client = await attach(server, FOREIGN)
+        assert await client.error() == "session_not_found"
+        await client.start()  # the connection goes on
+
+
+async def test_an_end_of_a_turn_that_does_not_fit_any_more_is_not_told_in_part() -> None:
+    async with serving(table=SessionsTable(max_server_frame_bytes=65_536)) as server:
+        record = SessionRecord(SessionId(FOREIGN), str(server.workspace), SessionSettings().encode(), 64)
+        await server.store.do(OpenSession(record, 1))
+        ids: dict[str, Any] = {"request_id": "r", "session_id": FOREIGN, "turn_id": "t", "seq": 7}
+        said = AssistantCompleted(**ids, content="x" * 70_000)
+        end = TurnCompleted(**ids, steps=1, usage=Usage())
+        frames = (write(said), write(end))
+        await server.store.do(EndTurn(record.session_id, TurnId("t"), frames, (), 64, 2))
+        client = await attach(server, FOREIGN)
+        assert [event["type"] for event in await attached(client)] == ["session.started", "queue.snapshot"]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from bridge.tables import parse, validate
 
@@ -29,12 +30,33 @@ class DaemonTable(Table):
     stop_seconds: Seconds = 8.0
 
 
+def _public_url(value: str) -> str:
+    if value and not _is_base(value):
+        raise ValueError("must be an address such as https://bot.example.org, without login and query")
+    return value
+
+
+def _is_base(value: str) -> bool:
+    try:
+        url = urlsplit(value)
+        odd = "@" in url.netloc or url.query or url.fragment or " " in value or not value.isprintable()
+        return url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0 and not odd
+    except ValueError:
+        return False
+
+
+def _listening(value: str) -> str:
+    if not value:
+        raise ValueError('must be a host to listen on; "0.0.0.0" is all of this machine\'s')
+    return value
+
+
 class WebTable(Table):
     """``[web]``"""
 
-    host: str = "127.0.0.1"
+    host: Annotated[str, AfterValidator(_listening)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8470
-    public_url: str = ""
+    public_url: Annotated[str, AfterValidator(_public_url)] = ""
     header_seconds: Seconds = 10.0
     body_seconds: Seconds = 15.0
     idle_seconds: Seconds = 75.0  # how long a connection is kept open for its next request

@@ -33,6 +33,7 @@ def test_tables_of_accounts_and_agents_stay_raw(tmp_path: Path) -> None:
     [
         ("[wep]\nport = 1\n", "wep: no such setting: did you mean web?"),
         ("[web]\nhots = ''\n", "web.hots: no such setting: did you mean host?"),
+        ("[web]\nhost = ''\n", 'web.host: must be a host to listen on; "0.0.0.0" is all'),
         ("[web]\nport = 70000\n", "web.port: must be less than or equal to 65535"),
         ("[limits]\nturns = 0\n", "limits.turns: must be greater than 0"),
         ("[limits]\nowner_turns = -1\n", "limits.owner_turns: must be greater than or equal to 0"),
@@ -50,6 +51,19 @@ def test_a_mistake_is_named_by_file_and_key(tmp_path: Path, text: str, told: str
         load(path)
     assert str(path) in str(caught.value)
     assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["bot.example.org", "https://", "ftp://x.example", "https://a@x.example",
+                                 "https://x.example/?a", "https://x.example/#a", "https://x.example:99999",
+                                 "https://x.example/a b", "https://[x"])  # fmt: skip
+def test_a_public_address_that_nobody_could_ask_is_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(ConfigError, match=r"web\.public_url: must be an address such as https://"):
+        load(write(tmp_path, f'[web]\npublic_url = "{url}"\n'))
+
+
+@pytest.mark.parametrize("url", ["", "https://bot.example.org", "http://10.0.0.1:8470/bots/"])
+def test_a_public_address_may_have_a_path_and_need_not_be_there(tmp_path: Path, url: str) -> None:
+    assert load(write(tmp_path, f'[web]\npublic_url = "{url}"\n')).web.public_url == url
 
 
 def test_a_missing_file_is_an_operators_error(tmp_path: Path) -> None:

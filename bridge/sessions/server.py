@@ -54,9 +54,14 @@ class SessionServer:
 
     async def _serve(self, client: socket.socket) -> None:
         """Serve one client; whatever goes wrong ends this connection alone."""
-        reader, writer = await asyncio.open_unix_connection(sock=client)
+        try:
+            reader, writer = await asyncio.open_unix_connection(sock=client)
+        except OSError as error:
+            log.warning("sessions.not_accepted", error=error)
+            client.close()
+            return
         connection = Connection(self._services, self._live, self._peer, reader, writer)
         work = Isolated(connection.run(), "sessions/connection", self._services.deadlines.stop)
-        error = await work.ended()
-        if error is not None:
-            log.warning("sessions.connection_ended", error=error)
+        ended = await work.ended()
+        if ended is not None:
+            log.warning("sessions.connection_ended", error=ended)

@@ -112,3 +112,20 @@ async def test_a_connection_that_breaks_ends_alone(monkeypatch: pytest.MonkeyPat
             bad.say(type="daemon.control", command={"action": "status"})
             assert await bad.at_end()
         assert (await good.turn("hello"))[-1]["type"] == "turn.completed"
+
+
+async def test_a_client_that_cannot_be_served_ends_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving() as server:
+        before, opened = await server.session(), asyncio.open_unix_connection
+
+        async def scarce(*args: Any, **kwargs: Any) -> Any:
+            if "sock" in kwargs:
+                raise OSError(errno.ENOMEM, "no memory")
+            return await opened(*args, **kwargs)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(asyncio, "open_unix_connection", scarce)
+            refused = await server.client(initialize=False)
+            assert await refused.at_end()
+        assert (await before.turn("hi"))[-1]["type"] == "turn.completed"
+        await server.session()

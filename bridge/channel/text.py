@@ -38,6 +38,8 @@ def clean(text: str) -> str:
 
     Controls are dropped except tabs and line ends. Halves of surrogate pairs are joined, or become U+FFFD.
     """
+    if text.isprintable():
+        return text
     if _SURROGATE.search(text):
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return _DROPPED.sub("", text)

@@ -45,7 +45,6 @@ from bridge.relay.intake import Fate
 from bridge.relay.outbox import Address
 from bridge.relay.room import ClaimRoom, Slots
 from bridge.relay.session import Authority, Server
-from bridge.relay.settle import unbroken
 from bridge.relay.setup import Setup
 from bridge.relay.tending import tend
 from bridge.relay.texts import language_of
@@ -256,7 +255,7 @@ class Account:
         if isinstance(reading, Answer):
             return reading
         self._platform.learn(reading.platform_time)
-        return channel.answer(reading, await unbroken(self._claim(run, reading.items), name="claim"))
+        return channel.answer(reading, await self._claim(run, reading.items))
 
     async def _claim(self, run: Run, items: Sequence[Item], checkpoint: str | None = None) -> list[Claimed]:
         """Decide on each item, make all of it durable in one step, and start what is to be done."""
@@ -269,7 +268,10 @@ class Account:
             verdicts: Iterable[ClaimVerdict] = ()
             if messages or checkpoint is not None:
                 verdicts = await self._store.do(Claim(self._setup.name, messages, now_ms, checkpoint))
-        except BaseException:  # whatever ended the step, also a hang-up: the room goes back
+        except asyncio.CancelledError:  # the step may be taken all the same
+            self._spawn(run, self._pick_up(run, drafts, now_ms), "pick-up")
+            raise
+        except StoreError:
             for one in drafts:
                 one.give_back(run.room)
             raise
@@ -278,6 +280,17 @@ class Account:
             self._claimed(run, one, next(verdict), now_ms) if one.message else Claimed.IGNORED
             for one in drafts
         ]
+
+    async def _pick_up(self, run: Run, drafts: Sequence[Draft], now_ms: int) -> None:
+        """Start what became durable although whoever brought it hung up, and give back the other room."""
+        await self._store.do(Claim(self._setup.name, (), now_ms))  # behind the claim, which has ended then
+        stored = {one.message_id for one in await self._store.get(OpenMessages(self._setup.name))}
+        for one in drafts:
+            if one.message is not None and one.decision.fate is Fate.WORK:
+                new = one.message.message_id in stored
+                self._claimed(run, one, ClaimVerdict.NEW if new else ClaimVerdict.DUPLICATE, now_ms)
+            elif one.message is not None and one.message.reply is not None:
+                await self._deliver_stored(one.message.reply.reply_id)
 
     def _claimed(self, run: Run, one: Draft, verdict: ClaimVerdict, now_ms: int) -> Claimed:
         """Start what a durable item asks for. Nothing is awaited: all of a batch is started, in its order."""

@@ -1,4 +1,4 @@
-"""Work in tasks of their own: where an error shall be a value, and where a cancellation has to wait."""
+"""Run something to its end in a task of its own, so that its error is a value and not the end of others."""
 
 from __future__ import annotations
 
@@ -27,13 +27,3 @@ async def settled(work: Coroutine[Any, Any, R], name: str) -> R | Exception:
     if isinstance(error, Exception) and not isinstance(error, BridgeError):
         return error
     return task.result()
-
-
-async def unbroken(work: Coroutine[Any, Any, R], name: str) -> R:
-    """What ``work`` returns. Cancelling waits for its end first: what became durable is also acted on."""
-    task = asyncio.create_task(work, name=name)  # noqa: TID251 - awaited below
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise

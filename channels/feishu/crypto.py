@@ -7,6 +7,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+from functools import lru_cache
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.padding import PKCS7
@@ -27,14 +28,18 @@ def decrypt(encrypt_key: str, sealed: str) -> bytes:
     iv, body = raw[:_BLOCK_BYTES], raw[_BLOCK_BYTES:]
     if not body or len(body) % _BLOCK_BYTES:
         raise ValueError("not sealed as it should be")
-    key = hashlib.sha256(encrypt_key.encode()).digest()
-    decryptor = Cipher(algorithms.AES(key), modes.CBC(iv)).decryptor()
+    decryptor = Cipher(_aes(encrypt_key), modes.CBC(iv)).decryptor()
     padded = decryptor.update(body) + decryptor.finalize()
     unpadder = PKCS7(_BLOCK_BYTES * 8).unpadder()
     try:
         return unpadder.update(padded) + unpadder.finalize()
     except ValueError:
         raise ValueError("not sealed as it should be") from None
+
+
+@lru_cache(maxsize=64)
+def _aes(encrypt_key: str) -> algorithms.AES:
+    return algorithms.AES(hashlib.sha256(encrypt_key.encode()).digest())
 
 
 def event_signature(timestamp: str, nonce: str, encrypt_key: str, body: bytes) -> str:

@@ -67,7 +67,7 @@ def read_request(request: Request, identity: Identity, proof: Proof) -> Reading 
 
 def acknowledge(reading: Reading) -> Answer:
     """The platform asks for status 200 alone; the body is what its own kits send."""
-    return _json(200, {} if reading.note == CARD else {"msg": "success"})
+    return _PRESSED if reading.note == CARD else _TAKEN
 
 
 def _unsealed(outer: dict[str, object], proof: Proof) -> dict[str, object] | None:
@@ -211,5 +211,7 @@ def _refusal(status: int, reason: str) -> Answer:
     return _json(status, {"msg": reason}, **({"Allow": "POST"} if status == 405 else {}))
 
 
+_TAKEN = _json(200, {"msg": "success"})
+_PRESSED = _json(200, {})
 _UNPROVEN = _refusal(403, "the request does not prove that the platform sent it")
 _NOT_YET = _json(503, {"msg": "not ready for groups yet, try again"}, **{"Retry-After": str(_WAIT_SECONDS)})

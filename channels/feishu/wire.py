@@ -16,6 +16,9 @@ from bridge.channel.text import clean
 _MAX_MS = 10**14  # the year 5138; what is larger counts smaller units
 _UNITS_PER_MS = 1000
 
+_MS = re.compile(r"[0-9]{1,25}")
+_SECONDS = re.compile(r"[0-9]{1,10}\.[0-9]{1,9}")
+
 Id = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 
@@ -167,10 +170,8 @@ def text_of(value: dict[str, Any], key: str) -> str:
 
 def instant(stamp: str) -> datetime | None:
     """The instant of a stamp, else None: ms as digits, sometimes more digits, or seconds with a point."""
-    if re.fullmatch(r"[0-9]{1,10}\.[0-9]{1,9}", stamp):
-        return datetime.fromtimestamp(float(stamp), UTC)
-    if not re.fullmatch(r"[0-9]{1,25}", stamp):
-        return None
+    if not _MS.fullmatch(stamp):
+        return datetime.fromtimestamp(float(stamp), UTC) if _SECONDS.fullmatch(stamp) else None
     ms = int(stamp)
     while ms > _MAX_MS:
         ms //= _UNITS_PER_MS

@@ -18,6 +18,7 @@ from bridge.channel import (
     FileKind,
     FileWanted,
     Ignored,
+    Item,
     RemoteFile,
     Request,
     Unreadable,
@@ -151,19 +152,29 @@ async def test_conversations_without_a_session_make_room_as_well() -> None:
         assert here.server.opened == 1
 
 
+async def hang_up(here: Desk, *items: Item) -> None:
+    """Push and hang up while the claim waits for the store, which takes it all the same."""
+    async with asyncio.TaskGroup() as tasks:
+        pushing = tasks.create_task(here.push(*items))
+        await asyncio.sleep(0)
+        pushing.cancel()
+    assert pushing.cancelled()
+
+
 async def test_a_request_that_hung_up_during_its_claim_is_answered_all_the_same() -> None:
-    async with desk() as here:
-        faulty = swap_store(here)
-        faulty.waiting = asyncio.get_running_loop().create_future()
-        async with asyncio.TaskGroup() as tasks:
-            pushing = tasks.create_task(here.push(message("m1")))
-            await settle()
-            pushing.cancel()
-            await settle()
-            assert not pushing.done()
-            faulty.waiting.set_result(None)
-        assert pushing.cancelled()
+    async with desk(limits={"conversation_claims": 2}) as here:
+        await hang_up(here, Ignored("own"), message("m1"))
         assert await here.answered(1) == ["echo: hello"]
+        await hang_up(here, message("m1"))
+        await settle()
+        assert [(await here.push(message(f"n{n}"))).body for n in range(2)] == [b"accepted"] * 2
+        assert len(await here.answered(3)) == 3
+
+
+async def test_a_notice_to_a_request_that_hung_up_is_sent_all_the_same() -> None:
+    async with desk() as here:
+        await hang_up(here, message("m1", "", files=(RemoteFile("k", FileKind.AUDIO),)))
+        assert await here.answered(1) == [say(Text.VOICE, Language.EN)]
 
 
 async def test_a_claim_stored_while_the_account_stops_is_acknowledged_and_run_by_the_next_run() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from bridge.channel.testing.clock import settle
 from bridge.errors import StoreError
-from bridge.relay.settle import settled, unbroken
+from bridge.relay.settle import settled
 
 
 async def fail(error: BaseException) -> None:
@@ -41,29 +41,3 @@ async def test_cancelling_the_caller_cancels_the_work_and_waits_for_it() -> None
         await settle()
         task.cancel()
     assert seen == ["ended"]
-
-
-async def test_unbroken_work_is_ended_before_its_caller_is_cancelled() -> None:
-    done: list[str] = []
-    gate = asyncio.Event()
-
-    async def work() -> str:
-        await gate.wait()
-        done.append("work")
-        return "result"
-
-    async with asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(unbroken(work(), "test"))
-        await settle()
-        task.cancel()
-        await settle()
-        assert not task.done()
-        gate.set()
-    assert (done, task.cancelled()) == (["work"], True)
-    gate.set()
-    assert await unbroken(work(), "test") == "result"
-
-
-async def test_an_error_of_unbroken_work_is_raised() -> None:
-    with pytest.raises(KeyError):
-        await unbroken(fail(KeyError("x")), "test")

@@ -19,6 +19,7 @@ from channels.feishu.wire import (
     OldMessageEvent,
     envelope,
     instant,
+    message_event,
     read_object,
     text_of,
 )
@@ -115,14 +116,18 @@ def _signature(request: Request) -> tuple[str, str, str]:
 
 
 def _meaning(frame: Envelope, identity: Identity, proof: Proof) -> Reading | Answer:
+    found: Item | Answer | None
     try:
         if frame.version == "2" and frame.kind == "im.message.receive_v1":
-            found = _message(MessageEvent.model_validate(frame.event), identity, proof)
+            event = message_event(frame.event)
+            found = _message(event, identity) if event is not None else None
         elif frame.version == "1" and frame.kind == "message":
             found = _old_message(OldMessageEvent.model_validate(frame.event), frame, identity)
         else:
             return Reading((Ignored("event"),), note=CARD if frame.kind.startswith("card.") else "")
     except ValidationError:
+        found = None
+    if found is None:
         found = Unreadable("a message event lacks what every message has", _message_id(frame.event))
     return found if isinstance(found, Answer) else Reading((found,))
 
@@ -134,11 +139,11 @@ def _message_id(event: object) -> str:
     return found if isinstance(found, str) and len(found) <= 256 and found.isprintable() else ""
 
 
-def _message(event: MessageEvent, identity: Identity, proof: Proof) -> Item | Answer:
-    message, sender = event.message, event.sender.sender_id.open_id
+def _message(message: MessageEvent, identity: Identity) -> Item | Answer:
+    sender = message.sender
     if sender and sender == identity.bot_id:
         return Ignored("own", message.message_id)
-    if event.sender.sender_type != "user":
+    if message.sender_type != "user":
         return Ignored("bot", message.message_id)
     if not sender:
         return Unreadable("a message event names no sender", message.message_id)

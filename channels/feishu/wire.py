@@ -5,11 +5,12 @@ Source: https://open.feishu.cn/document/server-docs/im-v1/message/events/receive
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeGuard
 
-from pydantic import BaseModel, BeforeValidator, StringConstraints
+from pydantic import BaseModel, BeforeValidator, StringConstraints, TypeAdapter
 
 from bridge.channel.text import clean
 
@@ -19,7 +20,8 @@ _UNITS_PER_MS = 1000
 _MS = re.compile(r"[0-9]{1,25}")
 _SECONDS = re.compile(r"[0-9]{1,10}\.[0-9]{1,9}")
 
-Id = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+_ID_CHARACTERS = 256
+Id = Annotated[str, StringConstraints(min_length=1, max_length=_ID_CHARACTERS)]
 
 
 def _or_empty(value: object) -> object:
@@ -50,34 +52,24 @@ def _mentions(value: object) -> object:
 
 
 Mentions = Annotated[list[Mention], BeforeValidator(_mentions)]
+_MENTIONS: TypeAdapter[list[Mention]] = TypeAdapter(Mentions)
 
 
-class SenderId(BaseModel):
-    open_id: Text = ""
-
-
-class Sender(BaseModel):
-    sender_id: Annotated[SenderId, Part] = SenderId()
-    sender_type: Text = ""
-
-
-class Message(BaseModel):
-    message_id: Id
-    chat_id: Id
-    chat_type: Id
-    message_type: Text = ""
-    content: Text = ""
-    parent_id: Text = ""
-    thread_id: Text = ""
-    create_time: Text = ""
-    mentions: Mentions = []
-
-
-class MessageEvent(BaseModel):
+@dataclass(frozen=True, slots=True)
+class MessageEvent:
     """``im.message.receive_v1``"""
 
-    sender: Sender
-    message: Message
+    sender: str
+    sender_type: str
+    message_id: str
+    chat_id: str
+    chat_type: str
+    message_type: str
+    content: str
+    parent_id: str
+    thread_id: str
+    create_time: str
+    mentions: Sequence[Mention]
 
 
 class OldMessageEvent(BaseModel):
@@ -161,6 +153,39 @@ def envelope(value: dict[str, Any]) -> Envelope:
         event=event,
         sent=text_of(value, "ts"),
     )
+
+
+def message_event(event: object) -> MessageEvent | None:
+    """Read by hand, since every message comes this way. None: it lacks what every message has."""
+    sender, message = _inner(event, "sender"), _inner(event, "message")
+    if sender is None or message is None:
+        return None
+    message_id, chat_id, chat_type = (message.get(key) for key in ("message_id", "chat_id", "chat_type"))
+    if not (_is_id(message_id) and _is_id(chat_id) and _is_id(chat_type)):
+        return None
+    mentions = message.get("mentions")
+    return MessageEvent(
+        sender=clean(text_of(_inner(sender, "sender_id") or {}, "open_id")),
+        sender_type=text_of(sender, "sender_type"),
+        message_id=message_id,
+        chat_id=chat_id,
+        chat_type=chat_type,
+        message_type=clean(text_of(message, "message_type")),
+        content=clean(text_of(message, "content")),
+        parent_id=clean(text_of(message, "parent_id")),
+        thread_id=clean(text_of(message, "thread_id")),
+        create_time=clean(text_of(message, "create_time")),
+        mentions=_MENTIONS.validate_python(mentions) if mentions else (),
+    )
+
+
+def _inner(value: object, key: str) -> dict[str, Any] | None:
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+def _is_id(value: object) -> TypeGuard[str]:
+    return isinstance(value, str) and 0 < len(value) <= _ID_CHARACTERS and value.isprintable()
 
 
 def text_of(value: dict[str, Any], key: str) -> str:

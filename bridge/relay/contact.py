@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, assert_never
 
-from bridge.channel import ChannelError, CredentialsError, Identity, Probes
+from bridge.channel import (
+    ChannelError,
+    CredentialsError,
+    Delivered,
+    Identity,
+    Probes,
+    Refused,
+    SendOutcome,
+    Withdrawn,
+)
 from bridge.clock import Clock
 from bridge.logs import Logger
 from bridge.relay.setup import Setup
@@ -36,6 +45,17 @@ class OnlyTrouble:
 
     def lost(self, reason: str) -> None:
         self._health.lost(reason)
+
+
+def proves_contact(outcome: SendOutcome) -> bool:
+    """Whether the platform gave it: what an adapter refuses by itself has no code of the platform's."""
+    match outcome:
+        case Delivered():
+            return True
+        case Refused(code=code) | Withdrawn(code=code):
+            return bool(code)
+        case _:
+            assert_never(outcome)
 
 
 class PlatformClock:

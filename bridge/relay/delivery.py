@@ -35,6 +35,7 @@ from bridge.clock import Clock, unix_ms
 from bridge.ids import MessageId
 from bridge.logs import Logger
 from bridge.relay import outbox
+from bridge.relay.contact import proves_contact
 from bridge.relay.settle import settled
 from bridge.relay.texts import language_of
 from bridge.retry import Backoff
@@ -178,7 +179,8 @@ class Delivery:
             return await self._later(entry, contact, error, backoff, maybe=True)
         except ChannelError as error:
             return await self._later(entry, contact, error, backoff, maybe=maybe_before)
-        contact.contact()
+        if proves_contact(outcome):
+            contact.contact()
         await self._conclude(lane, entry.part, outcome)
         return None
 
@@ -239,7 +241,10 @@ class Delivery:
         await self._store.do(Later(part_id, unix_ms(self._clock.now()) + int(seconds * 1000), maybe))
         if backoff.failures == 1:
             self._log.info("delivery.later", part=part_id, seconds=round(seconds, 1), reason=str(error))
-        contact.lost("sending fails; it is tried again")
+        if floor:
+            contact.contact()  # it asked to wait, so it is there
+        else:
+            contact.lost("sending fails; it is tried again")
         if not maybe:
             entry.part = replace(entry.part, state=PartState.PENDING)
         return seconds

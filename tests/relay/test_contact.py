@@ -5,10 +5,19 @@ from datetime import timedelta
 
 import pytest
 
-from bridge.channel import Answer, ChannelError, CredentialsError, Identity, Request
+from bridge.channel import (
+    Answer,
+    ChannelError,
+    CredentialsError,
+    Delivered,
+    Identity,
+    Refused,
+    Request,
+    Withdrawn,
+)
 from bridge.channel.testing.clock import FakeClock, settle
 from bridge.logs import get_logger
-from bridge.relay.contact import PROBE_SECONDS, OnlyTrouble, PlatformClock
+from bridge.relay.contact import PROBE_SECONDS, OnlyTrouble, PlatformClock, proves_contact
 from bridge.store.contract import IdentityOf
 from tests.relay.harness import NAME, FakeHealth, ProbedChannel, desk, homes, message
 
@@ -84,3 +93,11 @@ def test_the_platform_s_time_is_ours_until_it_says_otherwise() -> None:
     platform.learn(clock.now() + timedelta(seconds=5))
     platform.learn(None)
     assert platform.now() - clock.now() == timedelta(seconds=5)
+
+
+def test_an_outcome_without_a_code_of_the_platform_s_proves_nothing() -> None:
+    assert proves_contact(Delivered("p1"))
+    assert proves_contact(Refused("no such chat", "230002"))
+    assert proves_contact(Withdrawn("230011"))
+    assert not proves_contact(Refused("the file is gone"))
+    assert not proves_contact(Withdrawn())

@@ -387,6 +387,32 @@ async def test_trouble_and_its_end_are_told(tmp_path: Path) -> None:
         assert here.contact.told[-1] == "contact"
 
 
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [
+        (Refused("the recipient is no id of this platform"), []),
+        (Refused("Test: no such chat", "230002"), ["contact"]),
+        (Withdrawn("230011"), ["contact"]),
+        (Withdrawn(), []),
+    ],
+)
+async def test_only_what_the_platform_said_is_contact(
+    tmp_path: Path, outcome: SendOutcome, told: list[str]
+) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [outcome]
+        await here.post("a", "hello")
+        assert here.contact.told == told
+
+
+async def test_a_platform_that_asks_for_a_wait_is_not_lost(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [UnreachableError("too many requests", 3.0)]
+        await here.post("a", "hello")
+        assert here.contact.told == ["contact"]
+        assert here.channel.texts() == ["hello"]
+
+
 async def test_only_so_many_sends_are_under_way_at_once(tmp_path: Path) -> None:
     async with desk(tmp_path, at_once=2) as here:
         here.channel.stalled = {"a", "b", "c"}

@@ -30,12 +30,11 @@ from bridge.channel import (
     Request,
     Sends,
     ServesFiles,
-    Unreadable,
 )
 from bridge.channel.contract import FileAnswer
 from bridge.clock import unix_ms
 from bridge.errors import StoreError
-from bridge.ids import ConversationKey, MessageId, SessionId
+from bridge.ids import ConversationKey, MessageId
 from bridge.relay import asked, outbox, payload
 from bridge.relay.contact import Health, OnlyTrouble, PlatformClock, probe, stored_identity
 from bridge.relay.conversation import Conversation, Message, Work
@@ -196,7 +195,7 @@ class Account:
             after = parts[-1].part_id
         for one, inbound in await self._still_wanted():  # no await here: what is started needs the run known
             run.room.take(one.conversation)
-            self._enqueue(run, one.conversation, inbound, one)
+            self._enqueue(run, one.conversation, run.work.taken_up(one, inbound))
 
     async def _still_wanted(self) -> list[tuple[OpenMessage, Inbound]]:
         """The open messages, but for those that wait and whose senders are not answered any more."""
@@ -259,9 +258,8 @@ class Account:
 
     async def _claim(self, run: Run, items: Sequence[Item], checkpoint: str | None = None) -> list[Claimed]:
         """Decide on each item, make all of it durable in one step, and start what is to be done."""
-        policy, language = self._setup.policy, self._setup.settings.language
+        policy, language = run.work.policy, run.work.language
         drafts = [draft(item, policy, run.room, language) for item in items]
-        self._log_unusual(items, drafts)
         messages = tuple(draft.message for draft in drafts if draft.message is not None)
         now_ms = unix_ms(self._clock.now())
         try:
@@ -277,7 +275,7 @@ class Account:
             raise
         verdict = iter(verdicts)
         return [
-            self._claimed(run, one, next(verdict), now_ms) if one.message else Claimed.IGNORED
+            self._claimed(run, one, next(verdict), now_ms) if one.message else self._ignored(one)
             for one in drafts
         ]
 
@@ -299,33 +297,23 @@ class Account:
             return Claimed.CONFLICT if verdict is ClaimVerdict.CONFLICT else Claimed.DUPLICATE
         message = one.message
         if one.decision.fate is Fate.WORK and message is not None and one.inbound is not None:
-            claimed = OpenMessage(
-                message.message_id, MessageState.CLAIMED, one.conversation, "", SessionId(""), now_ms
-            )
-            self._enqueue(run, one.conversation, one.inbound, claimed)
+            claimed = run.work.claimed(message.message_id, one.inbound, now_ms)
+            self._enqueue(run, one.conversation, claimed)
             return Claimed.ACCEPTED
         if message is not None and message.reply is not None:
             self._spawn(run, self._deliver_stored(message.reply.reply_id), "notice")
         if one.decision.fate is Fate.BUSY:
             return Claimed.BUSY
-        return Claimed.ACCEPTED if one.decision.fate is Fate.NOTICE else Claimed.IGNORED
+        return Claimed.ACCEPTED if one.decision.fate is Fate.NOTICE else self._ignored(one)
 
-    def _log_unusual(self, items: Sequence[Item], drafts: Sequence[Draft]) -> None:
-        for item, one in zip(items, drafts, strict=True):
-            if isinstance(item, Unreadable):
-                self._log.warning("intake.unreadable", reason=item.reason)
-            elif one.decision.fate is Fate.SEEN:
-                self._log.info("intake.ignored", reason=one.decision.reason)
+    def _ignored(self, one: Draft) -> Claimed:
+        self._log.info("intake.ignored", reason=one.decision.reason)
+        return Claimed.IGNORED
 
     # --- conversations ----------------------------------------------------------
 
-    def _enqueue(self, run: Run, key: ConversationKey, inbound: Inbound, stored: OpenMessage) -> None:
-        """Hand a durable message to its conversation. One that is too old by now is only reported."""
-        age = run.work.age_seconds(inbound.sent_at, stored.received_ms)
-        missed = stored.state is MessageState.CLAIMED and age > self._setup.config.limits.stale_seconds
-        message = Message(
-            stored.message_id, inbound, stored.state, stored.session_id, stored.received_ms, missed
-        )
+    def _enqueue(self, run: Run, key: ConversationKey, message: Message) -> None:
+        """Hand a durable message to its conversation."""
         conversation = run.conversations.get(key)
         if conversation is None:
             self._make_room(run)

@@ -32,6 +32,7 @@ from bridge.store.contract import (
     BindSession,
     HeldTexts,
     MessageState,
+    OpenMessage,
     OutboxPart,
     Reply,
     SessionOf,
@@ -43,6 +44,9 @@ CLEAR_SECONDS = 10.0
 TYPING_SECONDS = 5.0
 # What a server says of a session that cannot be taken up: a new one takes its place.
 _NOT_STORED = frozenset({"session_not_found", "unsupported"})
+
+
+NO_SESSION = SessionId("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,17 @@ class Work:
     release: Callable[[Iterable[str]], None]
     platform: PlatformClock
     log: Logger
+
+    def claimed(self, message_id: MessageId, inbound: Inbound, received_ms: int) -> Message:
+        """A message that nobody has worked on yet. One that is too old by now is only reported."""
+        missed = self.age_seconds(inbound.sent_at, received_ms) > self.limits.stale_seconds
+        return Message(message_id, inbound, MessageState.CLAIMED, NO_SESSION, received_ms, missed)
+
+    def taken_up(self, stored: OpenMessage, inbound: Inbound) -> Message:
+        """A stored message as the last run left it."""
+        if stored.state is MessageState.CLAIMED:
+            return self.claimed(stored.message_id, inbound, stored.received_ms)
+        return Message(stored.message_id, inbound, stored.state, stored.session_id, stored.received_ms)
 
     def age_seconds(self, sent_at: datetime | None, received_ms: int) -> float:
         """How old a message is, by the platform's clock where it told the time."""

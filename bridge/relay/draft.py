@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from bridge.channel import Inbound, Item, Unreadable
+from bridge.channel import Ignored, Inbound, Item, Unreadable
 from bridge.ids import ConversationKey, MessageId
 from bridge.relay import outbox, payload
-from bridge.relay.intake import Decision, Fate, Policy, classify
+from bridge.relay.intake import WORK, Decision, Fate, Policy, classify, set_aside
 from bridge.relay.outbox import Address
 from bridge.relay.room import ClaimRoom
 from bridge.relay.texts import language_of, say
@@ -42,37 +42,47 @@ class Draft:
 
 def draft(item: Item, policy: Policy, room: ClaimRoom, language: Literal["auto", "en", "zh"]) -> Draft:
     """Decide on ``item`` and take the room that it needs."""
-    if isinstance(item, Inbound) and not all(map(_is_text, (*_ids(item), item.body_digest))):
-        item = Unreadable("an id is no text", item.message_id)  # no reply could ever be stored
-    decision = classify(item, policy, room)
-    message_id = MessageId(item.message_id)
-    if not (message_id and _is_text(message_id) and len(message_id.encode()) <= ID_BYTES):
-        return Draft(decision)
     if not isinstance(item, Inbound):
-        return Draft(decision, NewMessage(message_id, MessageState.SEEN, decision.reason))
+        return _set_aside(item)
     conversation = payload.conversation_of(item)
-    reply = _notice(decision, item, conversation, language)
-    working = decision.fate is Fate.WORK
-    if working:
+    if not _is_text(f"{conversation}{item.to}{item.reply_to}{item.body_digest}"):
+        return _set_aside(Unreadable("an id is no text", item.message_id))  # no reply could ever be stored
+    if not _is_id(item.message_id):
+        return Draft(Decision(Fate.SEEN, "no usable id"))
+    decision = classify(item, conversation, policy, room)
+    if decision is WORK:
         room.take(conversation)
-    elif decision.fate is Fate.BUSY and reply is not None:
+        return Draft(decision, _message(item, conversation, MessageState.CLAIMED), item, conversation)
+    reply = _notice(decision, item, conversation, language)
+    if decision.fate is Fate.BUSY and reply is not None:
         room.noticed(conversation)
-    message = NewMessage(
-        message_id,
-        MessageState.CLAIMED if working else MessageState.SEEN if reply is None else MessageState.ANSWERED,
-        decision.reason,
-        payload.redelivery_of(item),
-        item.body_digest,
-        conversation,
-        payload.encode(item) if working else "",
-        reply,
-    )
-    return Draft(decision, message, item, conversation)
+    state = MessageState.SEEN if reply is None else MessageState.ANSWERED
+    return Draft(decision, _message(item, conversation, state, decision.reason, reply), item, conversation)
 
 
-def _ids(message: Inbound) -> tuple[str, ...]:
-    """What a reply is addressed and filed by."""
-    return message.sender, message.chat, message.thread, message.to, message.reply_to
+def _message(
+    item: Inbound,
+    conversation: ConversationKey,
+    state: MessageState,
+    reason: str = "",
+    reply: Reply | None = None,
+) -> NewMessage:
+    """What is stored of it; all that it says only where it is worked on."""
+    content = payload.encode(item) if state is MessageState.CLAIMED else ""
+    key = payload.redelivery_of(item, conversation)
+    message_id = MessageId(item.message_id)
+    return NewMessage(message_id, state, reason, key, item.body_digest, conversation, content, reply)
+
+
+def _set_aside(item: Ignored | Unreadable) -> Draft:
+    decision = set_aside(item)
+    if not _is_id(item.message_id):
+        return Draft(decision)
+    return Draft(decision, NewMessage(MessageId(item.message_id), MessageState.SEEN, decision.reason))
+
+
+def _is_id(message_id: str) -> bool:
+    return bool(message_id) and _is_text(message_id) and len(message_id.encode()) <= ID_BYTES
 
 
 def _is_text(text: str) -> bool:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
 
-from bridge.channel import FileKind, Ignored, Inbound, Item, Unreadable
+from bridge.channel import FileKind, Ignored, Inbound, Unreadable
 from bridge.ids import ConversationKey
-from bridge.relay.payload import conversation_of
 from bridge.relay.texts import Text
 
 
@@ -61,21 +60,23 @@ class Decision:
     text: Text | None = None
 
 
-def classify(item: Item, policy: Policy, room: Room) -> Decision:
+WORK = Decision(Fate.WORK)
+
+
+def classify(item: Inbound, conversation: ConversationKey, policy: Policy, room: Room) -> Decision:
     """First match wins. Duplicates are the store's to find, in the same step that stores the message."""
-    match item:
-        case Ignored(reason=reason):
-            return Decision(Fate.SEEN, reason)
-        case Unreadable():
-            return Decision(Fate.SEEN, "unreadable")
     if not policy.answers(item.sender):
         return Decision(Fate.SEEN, "sender_not_answered")
     if is_bare_voice(item):
         return Decision(Fate.NOTICE, "voice", Text.VOICE)
-    conversation = conversation_of(item)
     if not room.admits(conversation, policy.is_owner(item)):
         return Decision(Fate.BUSY, "busy", Text.BUSY if room.notice_due(conversation) else None)
-    return Decision(Fate.WORK)
+    return WORK
+
+
+def set_aside(item: Ignored | Unreadable) -> Decision:
+    """What has nothing to answer is stored as seen, so that its repeats are known."""
+    return Decision(Fate.SEEN, item.reason)
 
 
 def is_bare_voice(message: Inbound) -> bool:

@@ -3,14 +3,12 @@
 Source: https://open.feishu.cn/document/server-docs/event-subscription-guide/event-subscription-configure-/encrypt-key-encryption-configuration-case
 """
 
-import base64
 import binascii
 import hashlib
 import hmac
 from functools import lru_cache
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from cryptography.hazmat.primitives.padding import PKCS7
 
 _BLOCK_BYTES = 16
 
@@ -22,19 +20,18 @@ def decrypt(encrypt_key: str, sealed: str) -> bytes:
         ValueError: it was not sealed with ``encrypt_key``, or is damaged. The text tells nothing of how.
     """
     try:
-        raw = base64.b64decode(sealed, validate=True)
-    except (binascii.Error, ValueError):
+        raw = binascii.a2b_base64(sealed, strict_mode=True)
+    except ValueError:
         raise ValueError("not sealed as it should be") from None
     iv, body = raw[:_BLOCK_BYTES], raw[_BLOCK_BYTES:]
     if not body or len(body) % _BLOCK_BYTES:
         raise ValueError("not sealed as it should be")
     decryptor = Cipher(_aes(encrypt_key), modes.CBC(iv)).decryptor()
     padded = decryptor.update(body) + decryptor.finalize()
-    unpadder = PKCS7(_BLOCK_BYTES * 8).unpadder()
-    try:
-        return unpadder.update(padded) + unpadder.finalize()
-    except ValueError:
-        raise ValueError("not sealed as it should be") from None
+    fill = padded[-1]
+    if not 0 < fill <= _BLOCK_BYTES or not padded.endswith(bytes([fill]) * fill):
+        raise ValueError("not sealed as it should be")
+    return padded[:-fill]
 
 
 @lru_cache(maxsize=64)

@@ -110,9 +110,12 @@ def _signed_card(request: Request, proof: Proof) -> bool:
 
 
 def _signature(request: Request) -> tuple[str, str, str]:
-    names = ("X-Lark-Request-Timestamp", "X-Lark-Request-Nonce", "X-Lark-Signature")
-    timestamp, nonce, signature = (request.headers.get(name, "") for name in names)
-    return timestamp, nonce, signature
+    header = request.headers.get
+    return (
+        header("X-Lark-Request-Timestamp", ""),
+        header("X-Lark-Request-Nonce", ""),
+        header("X-Lark-Signature", ""),
+    )
 
 
 def _meaning(frame: Envelope, identity: Identity, proof: Proof) -> Reading | Answer:

@@ -25,7 +25,7 @@ class Mentioned:
 
     def in_line(self, text: str) -> str:
         """The same for a piece of a line, whose spaces stay. One pass: no name is ever read as a key."""
-        return _KEY.sub(self._shown, text)
+        return _KEY.sub(self._shown, text) if "@_" in text else text
 
     def _shown(self, found: re.Match[str]) -> str:
         key = found["key"]
@@ -42,8 +42,13 @@ class Mentioned:
         return "@" + (self.names.get(key) or plain_name(otherwise) or "someone")
 
 
+NOBODY = Mentioned(frozenset(), {})
+
+
 def mentioned(mentions: Sequence[Mention], bot_id: str) -> Mentioned:
     """Sort out ``mentions``; the bot is known by its open_id alone, as anybody may take its name."""
+    if not mentions:
+        return NOBODY
     own = frozenset(each.key for each in mentions if bot_id and each.open_id == bot_id and each.key)
     return Mentioned(own, {each.key: plain_name(each.name) for each in mentions if each.key not in own})
 

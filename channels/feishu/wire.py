@@ -157,31 +157,40 @@ def envelope(value: dict[str, Any]) -> Envelope:
 
 def message_event(event: object) -> MessageEvent | None:
     """Read by hand, since every message comes this way. None: it lacks what every message has."""
-    sender, message = _inner(event, "sender"), _inner(event, "message")
-    if sender is None or message is None:
+    sender = event.get("sender") if isinstance(event, dict) else None
+    message = event.get("message") if isinstance(event, dict) else None
+    if not isinstance(sender, dict) or not isinstance(message, dict):
         return None
-    message_id, chat_id, chat_type = (message.get(key) for key in ("message_id", "chat_id", "chat_type"))
+    message_id, chat_id, chat_type = (
+        message.get("message_id"),
+        message.get("chat_id"),
+        message.get("chat_type"),
+    )
     if not (_is_id(message_id) and _is_id(chat_id) and _is_id(chat_type)):
         return None
+    sender_id = sender.get("sender_id")
     mentions = message.get("mentions")
     return MessageEvent(
-        sender=clean(text_of(_inner(sender, "sender_id") or {}, "open_id")),
-        sender_type=text_of(sender, "sender_type"),
-        message_id=message_id,
-        chat_id=chat_id,
-        chat_type=chat_type,
-        message_type=clean(text_of(message, "message_type")),
-        content=clean(text_of(message, "content")),
-        parent_id=clean(text_of(message, "parent_id")),
-        thread_id=clean(text_of(message, "thread_id")),
-        create_time=clean(text_of(message, "create_time")),
-        mentions=_MENTIONS.validate_python(mentions) if mentions else (),
+        _line(sender_id, "open_id") if isinstance(sender_id, dict) else "",
+        _line(sender, "sender_type"),
+        message_id,
+        chat_id,
+        chat_type,
+        _line(message, "message_type"),
+        _line(message, "content"),
+        _line(message, "parent_id"),
+        _line(message, "thread_id"),
+        _line(message, "create_time"),
+        _MENTIONS.validate_python(mentions) if mentions else (),
     )
 
 
-def _inner(value: object, key: str) -> dict[str, Any] | None:
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else None
+def _line(value: dict[str, Any], key: str) -> str:
+    """A text as it is, which most are, or cleaned; "" for anything else."""
+    found = value.get(key, "")
+    if not isinstance(found, str):
+        return ""
+    return found if found.isprintable() else clean(found)
 
 
 def _is_id(value: object) -> TypeGuard[str]:

@@ -67,5 +67,5 @@ def test_without_a_usable_id_nothing_is_stored() -> None:
 def test_a_message_with_an_id_that_no_store_takes_is_unreadable() -> None:
     one = draft(replace(MESSAGE, reply_to="\ud800"), POLICY, room(), "auto")
     assert one.message is not None
-    assert (one.message.state, one.message.reason) == (MessageState.SEEN, "unreadable")
+    assert (one.message.state, one.message.reason) == (MessageState.SEEN, "an id is no text")
     assert draft(replace(MESSAGE, message_id="\ud800"), POLICY, room(), "auto").message is None

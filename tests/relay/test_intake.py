@@ -5,7 +5,8 @@ import pytest
 
 from bridge.channel import FileKind, Ignored, Inbound, RemoteFile, Unreadable
 from bridge.ids import ConversationKey
-from bridge.relay.intake import Decision, Fate, Policy, classify
+from bridge.relay.intake import Decision, Fate, Policy, classify, set_aside
+from bridge.relay.payload import conversation_of
 from bridge.relay.texts import Text
 
 MESSAGE = Inbound("m1", "u1", "c1", "c1", text="hello")
@@ -26,19 +27,23 @@ class FakeRoom:
         return self.notice
 
 
+def decide(message: Inbound, policy: Policy, room: FakeRoom) -> Decision:
+    return classify(message, conversation_of(message), policy, room)
+
+
 def owner(**changes: Any) -> Policy:
     return replace(Policy("u1", "owner", tools=True), **changes)
 
 
 def test_the_owner_s_message_is_work() -> None:
     room = FakeRoom()
-    assert classify(MESSAGE, owner(), room) == Decision(Fate.WORK)
+    assert decide(MESSAGE, owner(), room) == Decision(Fate.WORK)
     assert room.asked_as_owner is True
 
 
 def test_ignored_and_unreadable_items_are_only_marked_seen() -> None:
-    assert classify(Ignored("own", "m2"), owner(), FakeRoom()) == Decision(Fate.SEEN, "own")
-    assert classify(Unreadable("no json", "m3"), owner(), FakeRoom()) == Decision(Fate.SEEN, "unreadable")
+    assert set_aside(Ignored("own", "m2")) == Decision(Fate.SEEN, "own")
+    assert set_aside(Unreadable("no json", "m3")) == Decision(Fate.SEEN, "no json")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +61,7 @@ def test_ignored_and_unreadable_items_are_only_marked_seen() -> None:
     ],
 )
 def test_whom_an_account_answers(policy: Policy, sender: str, answered: bool) -> None:
-    decision = classify(replace(MESSAGE, sender=sender), policy, FakeRoom())
+    decision = decide(replace(MESSAGE, sender=sender), policy, FakeRoom())
     assert decision.fate is (Fate.WORK if answered else Fate.SEEN)
 
 
@@ -65,7 +70,7 @@ def test_cases_71_and_72_only_the_exact_stable_id_is_the_owner(impostor: str) ->
     policy = owner()
     assert not policy.is_owner(replace(MESSAGE, sender=impostor))
     assert not policy.grants_tools(replace(MESSAGE, sender=impostor))
-    assert classify(replace(MESSAGE, sender=impostor), policy, FakeRoom()).fate is Fate.SEEN
+    assert decide(replace(MESSAGE, sender=impostor), policy, FakeRoom()).fate is Fate.SEEN
 
 
 def test_tools_need_grant_owner_and_a_direct_chat() -> None:
@@ -77,13 +82,13 @@ def test_tools_need_grant_owner_and_a_direct_chat() -> None:
 
 @pytest.mark.parametrize("notice", [True, False])
 def test_without_room_the_sender_is_told_when_a_notice_is_due(notice: bool) -> None:
-    decision = classify(MESSAGE, owner(), FakeRoom(free=False, notice=notice))
+    decision = decide(MESSAGE, owner(), FakeRoom(free=False, notice=notice))
     assert decision == Decision(Fate.BUSY, "busy", Text.BUSY if notice else None)
 
 
 def test_case_26_voice_alone_is_answered_at_once_even_without_room() -> None:
     voice = replace(MESSAGE, text=" ", files=(VOICE,))
-    assert classify(voice, owner(), FakeRoom(free=False)) == Decision(Fate.NOTICE, "voice", Text.VOICE)
+    assert decide(voice, owner(), FakeRoom(free=False)) == Decision(Fate.NOTICE, "voice", Text.VOICE)
 
 
 @pytest.mark.parametrize(
@@ -97,9 +102,9 @@ def test_case_26_voice_alone_is_answered_at_once_even_without_room() -> None:
     ],
 )
 def test_voice_with_anything_readable_is_work(message: Inbound) -> None:
-    assert classify(message, owner(), FakeRoom()).fate is Fate.WORK
+    assert decide(message, owner(), FakeRoom()).fate is Fate.WORK
 
 
 def test_an_unanswered_sender_gets_no_notice_at_all() -> None:
     stranger = replace(MESSAGE, sender="u2", text="", files=(VOICE,))
-    assert classify(stranger, owner(), FakeRoom(free=False)) == Decision(Fate.SEEN, "sender_not_answered")
+    assert decide(stranger, owner(), FakeRoom(free=False)) == Decision(Fate.SEEN, "sender_not_answered")

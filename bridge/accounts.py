@@ -1,6 +1,7 @@
-"""Every account that the settings name or whose credentials lie there: ready to run, or why it cannot.
+"""Every account that the settings name: ready to run, or why it cannot.
 
-One account's mistake is that account's alone. Its credentials come from a private file,
+An account is there exactly while its table is. One account's mistake is that account's alone. Its credentials
+come from a private file,
 ``<home>/credentials/<channel>/<account>.json``, and, key by key, from the environment:
 ``[channels.<channel>.<account>.credentials] key = { env = "NAME" }``.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -41,6 +43,7 @@ class AccountSetup:
     spec: ChannelSpec
     settings: ChannelSettings
     credentials: ChannelCredentials
+    workspace: Path
 
     @property
     def enabled(self) -> bool:
@@ -80,25 +83,39 @@ def accounts(
             found += _unknown(channel, tables, known)
             continue
         try:
-            names = sorted({*tables, *_with_credentials(home, channel)})
+            _with_credentials(home, channel)
         except ConfigError as error:
             found.append(_broken(channel, "discovery-error", str(error)))
             continue
-        if names:
-            found += _of_channel(
-                channels, channel, {name: tables.get(name, {}) for name in names}, home, environ
-            )
+        if tables:
+            found += _of_channel(channels, channel, config, home, environ)
     return sorted(found, key=lambda account: account.id)
 
 
+def unused_credentials(config: Config, home: Home, channels: Channels) -> list[str]:
+    """A line for each credentials file that belongs to no account of the settings."""
+    unused: list[tuple[str, str]] = []
+    for channel in channels.names():
+        with suppress(ConfigError):  # told with the accounts
+            left = _with_credentials(home, channel) - config.channels.get(channel, {}).keys()
+            unused += [(channel, name) for name in sorted(left)]
+    return [
+        f"{home.credentials(channel, name)}: not used: there is no [channels.{channel}.{name}] "
+        f"in {home.config}: add it, or remove the file"
+        for channel, name in unused
+    ]
+
+
 def _of_channel(
-    channels: Channels, channel: str, tables: Mapping[str, Any], home: Home, environ: Mapping[str, str]
+    channels: Channels, channel: str, config: Config, home: Home, environ: Mapping[str, str]
 ) -> list[AccountSetup | BrokenAccount]:
+    tables = config.channels[channel]
     try:
         spec = channels.load(channel)
     except ConfigError as error:
         return [_broken(channel, name, str(error)) for name in tables]
-    return [_account(home, spec, name, table, environ) for name, table in tables.items()]
+    shared = config.daemon.workspace
+    return [_account(home, spec, name, table, shared, environ) for name, table in tables.items()]
 
 
 def _with_credentials(home: Home, channel: str) -> set[str]:
@@ -120,7 +137,12 @@ def _with_credentials(home: Home, channel: str) -> set[str]:
 
 
 def _account(
-    home: Home, spec: ChannelSpec, name: str, table: Mapping[str, Any], environ: Mapping[str, str]
+    home: Home,
+    spec: ChannelSpec,
+    name: str,
+    table: Mapping[str, Any],
+    shared_workspace: str,
+    environ: Mapping[str, str],
 ) -> AccountSetup | BrokenAccount:
     where = f"channels.{spec.name}.{_shown(name)}"
     own = {key: value for key, value in table.items() if key != "credentials"}
@@ -128,13 +150,14 @@ def _account(
         _check_name(name, f"{home.config}: {where}")
         settings = validate(spec.settings, own, home.config, where)
         _check_ids(settings, f"{home.config}: {where}")
-        _check_workspace(settings.workspace, f"{home.config}: {where}.workspace")
+        workspace = _workspace(settings.workspace, where, shared_workspace, home)
         secrets = _credentials(home, spec, name, table.get("credentials", {}), environ)
     except TableError as error:
         return _broken(spec.name, name, *error.lines, enabled=own.get("enabled") is not False)
     except ConfigError as error:
         return _broken(spec.name, name, str(error), enabled=own.get("enabled") is not False)
-    return AccountSetup(AccountId(f"{spec.name}:{name}"), spec.name, name, spec, settings, secrets)
+    id_ = AccountId(f"{spec.name}:{name}")
+    return AccountSetup(id_, spec.name, name, spec, settings, secrets, workspace)
 
 
 def _check_name(name: str, where: str) -> None:
@@ -153,7 +176,21 @@ def _check_ids(settings: ChannelSettings, where: str) -> None:
             raise ConfigError(f"{where}.{key}: an id is not empty and no blank is around it: correct it")
 
 
-def _check_workspace(workspace: str, where: str) -> None:
+def _workspace(own: str, where: str, shared: str, home: Home) -> Path:
+    """Where the account's agent works: its own folder, else the daemon's, else the home's.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    if own:
+        check_workspace(own, f"{home.config}: {where}.workspace")
+    else:
+        check_workspace(shared, f"{home.config}: daemon.workspace")
+    return Path(own or shared or home.root / "workspace")
+
+
+def check_workspace(workspace: str, where: str) -> None:
+    """Raises ConfigError when ``workspace``, set at ``where``, is no directory's absolute path."""
     if workspace and not (Path(workspace).is_absolute() and Path(workspace).is_dir()):
         raise ConfigError(f"{where}: must be an existing directory, by its absolute path: make or correct it")
 

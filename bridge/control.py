@@ -38,10 +38,18 @@ class Posts(Protocol):
 
 
 class Control:
-    """Answers commands. ``reload`` reads the settings again and makes the accounts as they say."""
+    """Answers commands.
+
+    ``reload`` reads the settings again, makes the accounts as they say, and returns the names of changed
+    tables that take effect at the next start only.
+    """
 
     def __init__(
-        self, supervisor: Supervisor, store: Store, reload: Callable[[], Awaitable[None]], version: str
+        self,
+        supervisor: Supervisor,
+        store: Store,
+        reload: Callable[[], Awaitable[Sequence[str]]],
+        version: str,
     ) -> None:
         self._supervisor, self._store, self._reload = supervisor, store, reload
         self._version = version
@@ -90,9 +98,16 @@ class Control:
 
     async def _reloaded(self) -> None:
         try:
-            await self._reload()
+            waiting = await self._reload()
         except ConfigError as error:
             raise ControlError("component_error", str(error)) from error
+        if waiting:
+            tables = ", ".join(f"[{table}]" for table in waiting)
+            raise ControlError(
+                "component_error",
+                f"the accounts are as the settings say, but what changed in {tables} "
+                "takes effect at the next start only: restart the daemon",
+            )
 
     async def _send(self, command: ours.Send) -> None:
         account = self._supervisor.component(command.account)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Mapping
@@ -59,6 +60,10 @@ class CrashedError(BridgeError):
     """The daemon's own parts crashed too often."""
 
 
+class AddressTakenError(BridgeError):
+    """Somebody else listens there: it may be free later."""
+
+
 class _StopError(Exception):
     """Ends the group of all parts: the daemon was told to stop."""
 
@@ -84,7 +89,8 @@ async def run_daemon(
     ``store_wrap`` may put something around the store; ``ready`` is called once everything serves.
 
     Raises:
-        ConfigError: the settings cannot be used, or an address is taken.
+        ConfigError: the settings cannot be used.
+        AddressTakenError: somebody else listens on web.host and web.port.
         RunningError: another daemon has this home.
         CrashedError: its own parts crashed three times within a minute.
     """
@@ -163,10 +169,17 @@ class Daemon:
         )
 
     async def _listen(self, port: asyncio.Future[int]) -> None:
-        async with listening(_bounded(self._config.web), self._find, self._clock, self._states) as listener:
-            if not port.done():
-                port.set_result(listener.port)
-            await asyncio.Event().wait()
+        try:
+            async with listening(
+                _bounded(self._config.web), self._find, self._clock, self._states
+            ) as listener:
+                if not port.done():
+                    port.set_result(listener.port)
+                await asyncio.Event().wait()
+        except ConfigError as error:
+            if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE:
+                raise AddressTakenError(str(error)) from error
+            raise
 
     def _find(self, channel: str, account: str) -> Route | None:
         """``Later`` where "no such account" would make a sender give up what can be taken soon."""
@@ -190,21 +203,22 @@ class Daemon:
             finally:
                 self._knows_accounts = False
 
-    async def _reload(self, planner: Planner) -> None:
-        """Read the settings again and make the accounts so.
+    async def _reload(self, planner: Planner) -> list[str]:
+        """Read the settings again and make the accounts so. Returns the tables that wait for a restart.
 
         Raises:
             ConfigError: they cannot be read, and everything stays as it is; or an account is broken.
         """
         config = await asyncio.to_thread(load, self._home.config)
-        for table in ("daemon", "web", "store", "sessions", "log", "agents"):
-            if getattr(config, table) != getattr(self._config, table):
-                log.warning("reload.needs_restart", table=table)
+        waiting = needs_restart(self._config, config)
+        for table in waiting:
+            log.warning("reload.needs_restart", table=table)
         plans = await asyncio.to_thread(planner.plans, config)
         await self._supervisor.reconcile(plans, revive=True)
         await self._settle()
         if broken := [plan.first for plan in plans if plan.first.state is State.FAILED]:
             raise ConfigError("; ".join(f"{one.id}: {one.reason}" for one in broken))
+        return waiting
 
     async def _watch(self, planner: Planner, started: asyncio.Event) -> None:
         """Reload whenever the settings or credentials on disk are others than before."""
@@ -233,12 +247,12 @@ class Daemon:
         """Run ``part`` again when it crashes, unless our parts do so too often.
 
         Raises:
-            ConfigError: the part's own, which no repetition mends.
+            ConfigError, AddressTakenError: the part's own, which no repetition mends at once.
             CrashedError: too often.
         """
         while True:
             error = await isolated(part(), f"daemon/{name}/run", self._config.daemon.stop_seconds)
-            if isinstance(error, ConfigError):
+            if isinstance(error, ConfigError | AddressTakenError):
                 raise error
             log.error("daemon.part_crashed", part=name, error=error)
             self._crashes.append(self._clock.monotonic())
@@ -275,6 +289,17 @@ async def upkeep(store: Store, keep_days: int, home: Home, clock: Clock) -> None
         except StoreError as error:
             log.warning("upkeep.failed", error=error)
         await clock.sleep(UPKEEP_SECONDS)
+
+
+def needs_restart(before: Config, after: Config) -> list[str]:
+    """The tables that changed in a setting that no account takes up by itself."""
+    of_accounts = {"daemon": {"workspace"}, "web": {"public_url"}, "store": {"max_waiting"}}
+    return [
+        table
+        for table in ("daemon", "web", "store", "sessions", "log")
+        if getattr(before, table).model_dump(exclude=of_accounts.get(table))
+        != getattr(after, table).model_dump(exclude=of_accounts.get(table))
+    ] + (["agents"] if before.agents != after.agents else [])
 
 
 def _bounded(web: WebTable) -> WebTable:

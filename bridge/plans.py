@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bridge import registry
-from bridge.accounts import AccountSetup, BrokenAccount, accounts
+from bridge.accounts import AccountSetup, BrokenAccount, accounts, unused_credentials
 from bridge.channel import Http
 from bridge.channel.contract import Answer, FileAnswer, Request
 from bridge.clock import Clock
@@ -31,6 +31,8 @@ from bridge.tools.places import is_private
 from bridge.version import VERSION
 
 REASON_CHARACTERS = 500
+
+log = get_logger(__name__)
 
 
 class Served:
@@ -130,7 +132,10 @@ class Planner:
 
     def plans(self, config: Config) -> list[Plan]:
         """All accounts as ``config`` wants them. Reads credentials: blocking, briefly."""
-        found = accounts(config, self.home, registry.channels(), os.environ)
+        channels = registry.channels()
+        found = accounts(config, self.home, channels, os.environ)
+        for line in unused_credentials(config, self.home, channels):
+            log.warning("credentials.unused", reason=line)
         return [
             self._broken(one) if isinstance(one, BrokenAccount) else self._plan(one, config) for one in found
         ]
@@ -167,11 +172,10 @@ class Planner:
             if isinstance(settings.senders, tuple)
             else ours.Senders(settings.senders),
         )
-        concerns = (account, config.limits, config.media, config.store, config.web, config.daemon.workspace)
-        return Plan(first, concerns, self._build(account, config) if settings.enabled else None)
+        used = (config.limits, config.media, config.store.max_waiting, config.web.public_url)
+        return Plan(first, (account, *used), self._build(account, config) if settings.enabled else None)
 
     def _build(self, account: AccountSetup, config: Config) -> Callable[[], Served]:
-        workspace = account.settings.workspace or config.daemon.workspace or self.home.root / "workspace"
         setup = Setup(
             name=account.id,
             spec=account.spec,
@@ -179,7 +183,7 @@ class Planner:
             credentials=account.credentials,
             config=config,
             home=self.home,
-            workspace=Path(workspace),
+            workspace=account.workspace,
             http=self.http,
             store=self.store,
             clock=self.clock,

@@ -9,9 +9,9 @@ import pytest
 from pydantic import SecretStr
 
 from bridge import logs
-from bridge.accounts import AccountSetup, BrokenAccount, accounts
+from bridge.accounts import AccountSetup, BrokenAccount, accounts, unused_credentials
 from bridge.channel import ChannelCredentials, ChannelSettings, ChannelSpec, Limit, Unit
-from bridge.config import Config
+from bridge.config import Config, DaemonTable
 from bridge.errors import ConfigError
 from bridge.paths import Home, write_private
 
@@ -123,18 +123,25 @@ def test_equal_settings_make_equal_accounts_and_a_new_secret_does_not(home: Home
     assert accounts(config, home, channels, {}) != before
 
 
-def test_credentials_without_a_table_are_an_account_with_defaults(home: Home) -> None:
-    keep(home, "found", {"token": SECRET})
-    keep(home, "other", {"token": SECRET}).with_name("not a name.json").write_text("{}")
+def test_credentials_without_a_table_are_no_account_and_told_as_unused(home: Home) -> None:
+    unused = keep(home, "found", {"token": SECRET})
+    keep(home, "main", {"token": SECRET}).with_name("not a name.json").write_text("{}")
     home.credentials("pigeon", "x").with_name("notes.txt").write_text("")
-    assert [account.id for account in read(home, {})] == ["pigeon:found", "pigeon:other"]
+    (home.root / "credentials" / "raven").write_text("no folder")
+    config = Config(channels={"pigeon": {"main": {}}})
+    assert [account.id for account in accounts(config, home, Channels(), {})] == [
+        "pigeon:main",
+        "raven:discovery-error",
+    ]
+    (told,) = unused_credentials(config, home, Channels())
+    assert told.startswith(f"{unused}: not used: there is no [channels.pigeon.found] in {home.config}")
 
 
 def test_only_channels_with_accounts_are_imported(home: Home) -> None:
     keep(home, "main", {"token": SECRET})
     channels = Channels()
-    accounts(Config(), home, channels, {})
-    assert channels.loaded == ["pigeon"]
+    accounts(Config(channels={"open": {"main": {}}}), home, channels, {})
+    assert channels.loaded == ["open"]
 
 
 def test_every_secret_that_was_read_stays_out_of_the_logs(home: Home) -> None:
@@ -251,6 +258,20 @@ def test_a_workspace_must_be_there(home: Home) -> None:
     for wrong in ("relative", str(home.root / "none")):
         assert "must be an existing directory" in reason(one(home, {"workspace": wrong}))
     assert setup(one(home, {"workspace": str(home.root)})).settings.workspace == str(home.root)
+
+
+def test_the_daemons_workspace_must_be_there_for_the_accounts_that_use_it(home: Home) -> None:
+    keep(home, "main", {"token": SECRET})
+    keep(home, "own", {"token": SECRET})
+    tables: Any = {"pigeon": {"main": {}, "own": {"workspace": str(home.root)}}}
+    for wrong in ("relative", str(home.root / "none")):
+        config = Config(channels=tables, daemon=DaemonTable(workspace=wrong))
+        main, own = accounts(config, home, Channels(), {})
+        assert reason(main).startswith(f"{home.config}: daemon.workspace: must be an existing directory")
+        assert setup(own).workspace == home.root
+    config = Config(channels=tables, daemon=DaemonTable(workspace="/"))
+    assert setup(accounts(config, home, Channels(), {})[0]).workspace == Path("/")
+    assert setup(read(home, tables)[0]).workspace == home.root / "workspace"
 
 
 def test_an_account_name_that_is_no_plain_name_is_shown_harmlessly(home: Home) -> None:

@@ -80,13 +80,16 @@ class Daemon:
 
 
 @asynccontextmanager
-async def running(store: Store, reload_error: Exception | None = None) -> AsyncIterator[Daemon]:
+async def running(
+    store: Store, reload_error: Exception | None = None, waiting: Sequence[str] = ()
+) -> AsyncIterator[Daemon]:
     supervisor, pigeon, reloads = Supervisor(FakeClock()), Pigeon(), list[str]()
 
-    async def reload() -> None:
+    async def reload() -> Sequence[str]:
         reloads.append("reload")
         if reload_error is not None:
             raise reload_error
+        return waiting
 
     def plan(component: Pigeon | Deaf) -> Plan:
         name = component.name.partition(":")[2]
@@ -156,6 +159,13 @@ async def test_a_reload_that_fails_says_why() -> None:
     async with running(StalledStore(), ConfigError("settings.toml: web.port: wrong")) as daemon:
         error = await refused(commands.Reload(), daemon)
     assert (error.code, str(error)) == ("component_error", "settings.toml: web.port: wrong")
+
+
+async def test_a_reload_that_cannot_take_all_up_says_that_a_restart_is_needed() -> None:
+    async with running(StalledStore(), waiting=["web", "store"]) as daemon:
+        error = await refused(commands.Reload(), daemon)
+    assert "[web], [store]" in str(error)
+    assert "restart the daemon" in str(error)
 
 
 async def test_a_message_is_sent_from_its_account() -> None:

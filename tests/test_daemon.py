@@ -16,10 +16,12 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from bridge import daemon as daemon_module
 from bridge.channel import Answer, Request
 from bridge.channel.testing.clock import START, FakeClock, until
+from bridge.cli.common import ask_daemon
 from bridge.client import connected, expect
 from bridge.clock import unix_ms
 from bridge.config import WebTable, load
-from bridge.errors import ConfigError, SessionError, StoreError
+from bridge.daemon import AddressTakenError
+from bridge.errors import BridgeError, ConfigError, SessionError, StoreError
 from bridge.ids import AccountId, ConversationKey
 from bridge.paths import Home
 from bridge.process import RunningError
@@ -131,8 +133,21 @@ async def test_a_reload_of_a_broken_file_changes_nothing(capsys: pytest.CaptureF
             with pytest.raises(SessionError):
                 await control(home, commands.Reload())
             assert "hi" in (await running.ask("hi"))[0]
-            write_settings(home, DEMO + "[sessions]\nmax_transcript_items = 5\n")
-            await control(home, commands.Reload())
+            assert "hi" in (await running.ask("hi"))[0]
+
+
+async def test_a_reload_says_which_tables_wait_for_a_restart_and_touches_no_account_for_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with short_home() as home:
+        async with daemon(home) as running:
+            before = (await control(home, commands.Status())).components
+            write_settings(home, DEMO + "[sessions]\nmax_transcript_items = 5\n[store]\nkeep_days = 3\n")
+            with pytest.raises(BridgeError, match=r"\[store\], \[sessions\] .*restart"):
+                await asyncio.to_thread(ask_daemon, home, {"action": "reload"})
+            assert (await control(home, commands.Status())).components == before
+            write_settings(home, DEMO + "[store]\nmax_waiting = 3\n[daemon]\nworkspace = '/'\n")
+            await control(home, commands.Reload())  # all of it is what accounts use, so it is in effect
             assert "hi" in (await running.ask("hi"))[0]
     assert "reload.needs_restart" in capsys.readouterr().err
 
@@ -146,6 +161,7 @@ async def test_settings_that_change_on_disk_are_read_within_two_seconds(
             await until(lambda: 2.0 in clock.waits())
             await clock.advance(2)
             keep(home, "second")
+            write_settings(home, DEMO + "[channels.webhook.second]\n")
             await until(lambda: 2.0 in clock.waits())
             await clock.advance(2)
             while len((await control(home, commands.Status())).components) < 2:
@@ -176,13 +192,21 @@ async def test_a_second_daemon_is_refused_and_the_first_goes_on() -> None:
             assert "hi" in (await running.ask("hi"))[0]
 
 
-async def test_an_address_that_is_taken_ends_it_with_what_to_do() -> None:
+async def test_an_address_that_is_taken_ends_it_with_1_since_it_may_be_free_later() -> None:
     with short_home() as home, socket.create_server(("127.0.0.1", 0)) as taken:
         home.config.write_text(f"[web]\nport = {taken.getsockname()[1]}\n")
         async with daemon(home) as running:
             await until_ended(running)
-    assert isinstance(running.error, ConfigError)
+    assert isinstance(running.error, AddressTakenError)
     assert "choose another" in str(running.error)
+
+
+async def test_an_address_that_this_machine_has_not_ends_it_with_2() -> None:
+    with short_home() as home:
+        home.config.write_text('[web]\nport = 0\nhost = "192.0.2.1"\n')
+        async with daemon(home) as running:
+            await until_ended(running)
+    assert isinstance(running.error, ConfigError)
 
 
 @pytest.mark.parametrize(

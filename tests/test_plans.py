@@ -15,7 +15,7 @@ from bridge.channel import Http
 from bridge.channel.contract import Answer
 from bridge.channel.testing.clock import FakeClock
 from bridge.channel.transport import http_session
-from bridge.config import Config, LimitsTable, WebTable
+from bridge.config import Config, DaemonTable, LimitsTable, StoreTable, WebTable
 from bridge.errors import BridgeError, StoreError
 from bridge.health import Health, RemoteTools, State
 from bridge.ids import AccountId
@@ -114,8 +114,29 @@ async def test_plans_are_equal_exactly_while_nothing_that_concerns_the_account_c
         assert plan.key != here.plan({"owner": "u2"}).key
         assert plan.key != here.plan({"owner": "u1"}, limits=LimitsTable(turns=1)).key
         assert plan.key != here.plan({"owner": "u1"}, web=WebTable(public_url="https://x.example")).key
+        assert plan.key != here.plan({"owner": "u1"}, daemon=DaemonTable(workspace=str(tmp_path))).key
+        assert plan.key != here.plan({"owner": "u1"}, store=StoreTable(max_waiting=1)).key
         assert here.plan({"x": 1}).key == here.plan({"x": 1}).key
         assert here.plan({"x": 1}).key != here.plan({"y": 1}).key
+
+
+async def test_settings_that_no_account_uses_leave_every_account_alone(tmp_path: Path) -> None:
+    async with setting(tmp_path) as here:
+        plan = here.plan({})
+        assert plan.key == here.plan({}, web=WebTable(port=1, max_connections=7)).key
+        assert plan.key == here.plan({}, store=StoreTable(keep_days=1)).key
+        assert plan.key == here.plan({}, daemon=DaemonTable(stop_seconds=1.0)).key
+        own = here.plan({"workspace": str(tmp_path)})
+        elsewhere = DaemonTable(workspace=str(tmp_path / "workspace"))
+        assert own.key == here.plan({"workspace": str(tmp_path)}, daemon=elsewhere).key
+
+
+async def test_credentials_that_no_account_uses_are_logged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with setting(tmp_path) as here:
+        assert here.planner.plans(Config()) == []
+    assert "credentials.unused" in capsys.readouterr().err
 
 
 async def test_the_component_is_run_and_reached_by_the_listener(tmp_path: Path) -> None:

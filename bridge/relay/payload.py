@@ -3,40 +3,32 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from datetime import datetime
 from hashlib import sha256
-from typing import Any
 
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic import TypeAdapter
 
-from bridge.channel import FileKind, Inbound, RemoteFile
+from bridge.channel import Inbound
 from bridge.ids import ConversationKey
 
-_NAMES = frozenset(one.name for one in fields(Inbound))
-_FILE_NAMES = frozenset(one.name for one in fields(RemoteFile))
+_INBOUND = TypeAdapter(Inbound)
 _DIVIDERS = 3
 
 
 def encode(message: Inbound) -> str:
     try:
-        return to_json(message).decode()
-    except PydanticSerializationError:  # half a surrogate pair, which UTF-8 has no form for
+        return _INBOUND.dump_json(message).decode()
+    except ValueError:  # half a surrogate pair, which UTF-8 has no form for
         return json.dumps(asdict(message), default=datetime.isoformat)
 
 
 def decode(payload: str) -> Inbound:
     """What ``encode`` made of it, without what only a later version knows."""
-    values = {name: value for name, value in json.loads(payload).items() if name in _NAMES}
-    values["files"] = tuple(map(_file, values.get("files", ())))
-    if sent_at := values.get("sent_at"):
-        values["sent_at"] = datetime.fromisoformat(sent_at)
-    return Inbound(**values)
-
-
-def _file(stored: dict[str, Any]) -> RemoteFile:
-    values = {name: value for name, value in stored.items() if name in _FILE_NAMES}
-    return RemoteFile(**{**values, "kind": FileKind(values["kind"])})
+    try:
+        return _INBOUND.validate_json(payload)
+    except ValueError:  # the same: only the standard library reads it
+        return _INBOUND.validate_python(json.loads(payload))
 
 
 def conversation_of(message: Inbound) -> ConversationKey:

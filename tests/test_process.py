@@ -1,11 +1,13 @@
 """One daemon per home by a lock of the kernel's, signals that stop it, and file descriptors."""
 
 import asyncio
+import gc
 import os
 import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,10 +16,17 @@ from bridge import process
 from bridge.channel.testing.clock import until
 from bridge.errors import ConfigError
 from bridge.paths import Home
-from bridge.process import RunningError, only_daemon, raise_descriptor_limit, stopping
+from bridge.process import (
+    RunningError,
+    only_daemon,
+    raise_descriptor_limit,
+    spare_collections,
+    stopping,
+)
 
 HOLD = """
 import sys, time
+from collections.abc import Iterator
 from pathlib import Path
 from bridge.paths import Home
 from bridge.process import only_daemon
@@ -175,3 +184,19 @@ def test_a_limit_that_cannot_be_raised_is_lived_with(
 
     monkeypatch.setattr(resource, "setrlimit", refuse)
     assert raise_descriptor_limit() == 256
+
+
+@pytest.fixture
+def collector() -> Iterator[None]:
+    """Leave the garbage collector as it was."""
+    before = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*before)
+
+
+@pytest.mark.usefixtures("collector")
+def test_what_is_loaded_is_left_out_of_collections() -> None:
+    spare_collections()
+    assert gc.get_freeze_count() > 1000
+    assert gc.get_threshold() == process.COLLECT_AFTER

@@ -58,8 +58,10 @@ def serve(where: Home, config: Config) -> int:
 
     from bridge.clock import SystemClock
     from bridge.daemon import run_daemon
+    from bridge.process import spare_collections
 
     def ready(state: Ready) -> None:
+        spare_collections()
         try:
             print(greeting(where, state), flush=True)
         except BrokenPipeError:  # nobody reads it, which is no reason to end

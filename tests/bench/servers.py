@@ -33,6 +33,7 @@ from bridge.config import Config, LimitsTable, WebTable
 from bridge.ids import AccountId
 from bridge.logs import configure, get_logger
 from bridge.paths import Home
+from bridge.process import spare_collections
 from bridge.protocol.codec import write
 from bridge.protocol.events import Initialized
 from bridge.protocol.limits import PROTOCOL_VERSION
@@ -140,6 +141,7 @@ async def serve_account(folder: Path) -> None:
         ):
             run = tasks.create_task(account.run(Quiet()))
             await asyncio.sleep(0.1)
+            spare_collections()  # as the daemon does once it is ready
             await _serve(listener.port)
             run.cancel()
 

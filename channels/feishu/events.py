@@ -15,10 +15,12 @@ from channels.feishu.mentions import Mentioned, mentioned
 from channels.feishu.settings import FeishuCredentials
 from channels.feishu.wire import (
     Envelope,
-    MessageEvent,
+    Fields,
     OldMessageEvent,
     envelope,
     instant,
+    line_of,
+    mentions_in,
     message_event,
     read_object,
     text_of,
@@ -123,7 +125,7 @@ def _meaning(frame: Envelope, identity: Identity, proof: Proof) -> Reading | Ans
     try:
         if frame.version == "2" and frame.kind == "im.message.receive_v1":
             event = message_event(frame.event)
-            found = _message(event, identity) if event is not None else None
+            found = _message(*event, identity) if event is not None else None
         elif frame.version == "1" and frame.kind == "message":
             found = _old_message(OldMessageEvent.model_validate(frame.event), frame, identity)
         else:
@@ -142,35 +144,40 @@ def _message_id(event: object) -> str:
     return found if isinstance(found, str) and len(found) <= 256 and found.isprintable() else ""
 
 
-def _message(message: MessageEvent, identity: Identity) -> Item | Answer:
-    sender = message.sender
-    if sender and sender == identity.bot_id:
-        return Ignored("own", message.message_id)
-    if message.sender_type != "user":
-        return Ignored("bot", message.message_id)
-    if not sender:
-        return Unreadable("a message event names no sender", message.message_id)
-    direct = message.chat_type in _DIRECT
-    if not direct and message.mentions and not identity.bot_id:
+def _message(sender: Fields, message: Fields, identity: Identity) -> Item | Answer:
+    message_id, chat_id = message["message_id"], message["chat_id"]
+    sender_id = sender.get("sender_id")
+    open_id = line_of(sender_id, "open_id") if isinstance(sender_id, dict) else ""
+    if open_id and open_id == identity.bot_id:
+        return Ignored("own", message_id)
+    if sender.get("sender_type") != "user":
+        return Ignored("bot", message_id)
+    if not open_id:
+        return Unreadable("a message event names no sender", message_id)
+    direct = message["chat_type"] in _DIRECT
+    mentions = mentions_in(message)
+    if not direct and mentions and not identity.bot_id:
         return _NOT_YET
-    known = mentioned(message.mentions, identity.bot_id)
+    known = mentioned(mentions, identity.bot_id)
     if not direct and not known.bot:
-        return Ignored("not_mentioned", message.message_id)
-    content = read_content(message.message_id, message.message_type, message.content, known)
-    bundle = message.message_id if message.message_type == "merge_forward" else ""
+        return Ignored("not_mentioned", message_id)
+    kind, thread = line_of(message, "message_type"), line_of(message, "thread_id")
+    content = read_content(message_id, kind, line_of(message, "content"), known)
+    bundle = message_id if kind == "merge_forward" else ""
+    stamp = line_of(message, "create_time")
     return Inbound(
-        message_id=message.message_id,
-        sender=sender,
-        chat=message.chat_id,
-        to=f"{'p2p' if direct else 'group'}:{message.chat_id}",
-        reply_to=f"{message.message_id};thread" if message.thread_id else message.message_id,
+        message_id=message_id,
+        sender=open_id,
+        chat=chat_id,
+        to=f"{'p2p' if direct else 'group'}:{chat_id}",
+        reply_to=f"{message_id};thread" if thread else message_id,
         text="" if bundle else content.text,
         files=content.files,
         group=not direct,
-        thread=message.thread_id,
-        reference=bundle or message.parent_id,
-        sent_at=instant(message.create_time),
-        stamp=message.create_time,
+        thread=thread,
+        reference=bundle or line_of(message, "parent_id"),
+        sent_at=instant(stamp),
+        stamp=stamp,
     )
 
 

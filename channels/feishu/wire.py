@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeGuard
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, StringConstraints, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, StringConstraints, TypeAdapter, ValidationError
 
 from bridge.channel.text import clean
 
@@ -21,6 +21,7 @@ _MS = re.compile(r"[0-9]{1,25}")
 _SECONDS = re.compile(r"[0-9]{1,10}\.[0-9]{1,9}")
 
 _ID_CHARACTERS = 256
+Fields = dict[str, Any]
 Id = Annotated[str, StringConstraints(min_length=1, max_length=_ID_CHARACTERS)]
 
 
@@ -53,23 +54,7 @@ def _mentions(value: object) -> object:
 
 Mentions = Annotated[list[Mention], BeforeValidator(_mentions)]
 _MENTIONS: TypeAdapter[list[Mention]] = TypeAdapter(Mentions)
-
-
-@dataclass(frozen=True, slots=True)
-class MessageEvent:
-    """``im.message.receive_v1``"""
-
-    sender: str
-    sender_type: str
-    message_id: str
-    chat_id: str
-    chat_type: str
-    message_type: str
-    content: str
-    parent_id: str
-    thread_id: str
-    create_time: str
-    mentions: Sequence[Mention]
+_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 
 
 class OldMessageEvent(BaseModel):
@@ -125,6 +110,14 @@ class RestMessage(BaseModel):
 def read_object(raw: bytes | str) -> dict[str, Any] | None:
     """The JSON object in ``raw``; None when it is anything else, however deep or odd. Never raises."""
     try:
+        return _OBJECT.validate_json(raw)
+    except ValidationError:
+        return _read_odd(raw)
+
+
+def _read_odd(raw: bytes | str) -> dict[str, Any] | None:
+    """Halves of surrogate pairs are read too, and cleaned later: they must not cost a message."""
+    try:
         value = json.loads(raw)
     except (ValueError, RecursionError):
         return None
@@ -155,37 +148,25 @@ def envelope(value: dict[str, Any]) -> Envelope:
     )
 
 
-def message_event(event: object) -> MessageEvent | None:
-    """Read by hand, since every message comes this way. None: it lacks what every message has."""
+def message_event(event: object) -> tuple[Fields, Fields] | None:
+    """The sender and the message of ``im.message.receive_v1``, read by hand: every message comes this way.
+
+    None: it lacks what every message has. Beside the message's ids, nothing in them has been looked at.
+    """
     sender = event.get("sender") if isinstance(event, dict) else None
     message = event.get("message") if isinstance(event, dict) else None
     if not isinstance(sender, dict) or not isinstance(message, dict):
         return None
-    message_id, chat_id, chat_type = (
-        message.get("message_id"),
-        message.get("chat_id"),
-        message.get("chat_type"),
-    )
-    if not (_is_id(message_id) and _is_id(chat_id) and _is_id(chat_type)):
-        return None
-    sender_id = sender.get("sender_id")
-    mentions = message.get("mentions")
-    return MessageEvent(
-        _line(sender_id, "open_id") if isinstance(sender_id, dict) else "",
-        _line(sender, "sender_type"),
-        message_id,
-        chat_id,
-        chat_type,
-        _line(message, "message_type"),
-        _line(message, "content"),
-        _line(message, "parent_id"),
-        _line(message, "thread_id"),
-        _line(message, "create_time"),
-        _MENTIONS.validate_python(mentions) if mentions else (),
-    )
+    ids = message.get("message_id"), message.get("chat_id"), message.get("chat_type")
+    return (sender, message) if all(map(_is_id, ids)) else None
 
 
-def _line(value: dict[str, Any], key: str) -> str:
+def mentions_in(message: Fields) -> Sequence[Mention]:
+    found = message.get("mentions")
+    return _MENTIONS.validate_python(found) if found else ()
+
+
+def line_of(value: Fields, key: str) -> str:
     """A text as it is, which most are, or cleaned; "" for anything else."""
     found = value.get(key, "")
     if not isinstance(found, str):
@@ -193,7 +174,7 @@ def _line(value: dict[str, Any], key: str) -> str:
     return found if found.isprintable() else clean(found)
 
 
-def _is_id(value: object) -> TypeGuard[str]:
+def _is_id(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= _ID_CHARACTERS and value.isprintable()
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
+import shlex
 import socket
 import sys
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 ASK_SECONDS = 20.0
 INTERRUPTED = 130  # as shells say it
 NOT_RUNNING = 3
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class NotRunningError(BridgeError):
@@ -45,6 +48,29 @@ def home(args: argparse.Namespace) -> Home:
 def nearer(path: Path) -> str:
     """``path`` as it is typed from here, relative where that is shorter."""
     return min(os.path.relpath(path), str(path), key=len)
+
+
+def program() -> str:
+    """This program as it can be typed here: by its path, unless the shell finds it by its name."""
+    from shutil import which
+
+    path = sys.argv[0]
+    if os.path.basename(path) != "turnbridge" or which("turnbridge") == os.path.abspath(path):
+        return "turnbridge"
+    return shlex.quote(min(os.path.relpath(path), os.path.abspath(path), key=len))
+
+
+def typed(where: Home, command: str) -> str:
+    """``command`` of this program for the home ``where``, as it can be typed here."""
+    from bridge.paths import Home
+
+    own = "" if Home.resolve(None).root == where.root else f" --home {shlex.quote(nearer(where.root))}"
+    return f"{program()} {command}{own}"
+
+
+def visible(text: str) -> str:
+    """``text`` without the characters by which it could play with a terminal."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def explain(error: Exception) -> int:
@@ -103,7 +129,7 @@ def _connect(where: Home) -> socket.socket:
     except (FileNotFoundError, ConnectionRefusedError) as error:
         daemon.close()
         raise NotRunningError(
-            f"no daemon runs on {where.root}: start it with: turnbridge run --home {where.root}"
+            f"no daemon runs on {where.root}: start it with: {typed(where, 'run')}"
         ) from error
     except OSError:
         daemon.close()

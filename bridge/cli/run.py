@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
-from bridge.cli.common import add_home, home, nearer, silenced
+from bridge.cli.common import add_home, home, silenced, typed
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -44,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     if not where.config.exists():
         raise ConfigError(
             f"{where.config} is missing: create it, or have some written to try it with: "
-            f"turnbridge run --init{'' if args.home is None else f' --home {args.home}'}"
+            f"{typed(where, 'run --init')}"
         )
     config = load(where.config)
     logs.configure(config.log.level, as_json={"json": True, "console": False}.get(config.log.format))
@@ -100,27 +99,8 @@ def greeting(where: Home, state: Ready) -> str:
             "",
             "  Now, in another terminal, send it a picture and get it back:",
             "",
-            f"    {next_line(where)}",
+            f"    {typed(where, 'try')}",
         ]
     else:
-        lines += ["", "  How it is, at any time:", "", f"    {program()} status --home {shown(where)}"]
+        lines += ["", "  How it is, at any time:", "", f"    {typed(where, 'status')}"]
     return "\n".join([*lines, ""])
-
-
-def next_line(where: Home) -> str:
-    return f"{program()} try --home {shown(where)}"
-
-
-def program() -> str:
-    """This program, as it can be typed here."""
-    import os
-
-    path = os.path.relpath(sys.argv[0])
-    return path if os.path.basename(path) == "turnbridge" and not path.startswith("..") else "turnbridge"
-
-
-def shown(where: Home) -> str:
-    """The home, relative where that is shorter, quoted where a shell needs it."""
-    import shlex
-
-    return shlex.quote(nearer(where.root))

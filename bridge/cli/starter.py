@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from bridge.paths import Home
 
 CHANNEL, ACCOUNT, OWNER = "webhook", "demo", "you"
+FILE_HOST = "127.0.0.1:8472"
 
 SETTINGS = f"""\
 # Turnbridge's settings. Each one, with its default and its reason, is in config.example.toml.
@@ -25,6 +26,9 @@ port = 8470
 [channels.{CHANNEL}.{ACCOUNT}]
 owner = "{OWNER}"
 remote_tools = "owner" # the owner's direct chat may use tools, in the folder workspace/ of this home
+# Files over 256 KiB are fetched from here, where `turnbridge try` serves its own while it runs.
+file_hosts = ["{FILE_HOST}"]
+private_hosts = ["{FILE_HOST}"]
 """
 
 

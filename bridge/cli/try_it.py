@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
-from bridge.cli.common import add_home, home, nearer
+from bridge.cli.common import add_home, home, nearer, typed, visible
 from bridge.errors import BridgeError, ConfigError
+from bridge.media.sizes import shown_size
 
 if TYPE_CHECKING:
     from bridge.cli.common import Commands
@@ -33,9 +37,14 @@ def register(commands: Commands) -> None:
         "--file", action="append", default=[], metavar="PATH", help="a file to add; repeatable"
     )
     parser.add_argument("--text", help="what to write (default: a question, then a wish for a picture)")
-    parser.add_argument("--account", default="demo", help="the webhook account (default: demo)")
+    parser.add_argument(
+        "--account", default="demo", metavar="NAME", help="the webhook account (default: demo)"
+    )
     parser.add_argument("--wait", type=float, default=WAIT_SECONDS, metavar="SECONDS", help="for each answer")
     parser.add_argument("--out", metavar="DIR", help="where reply files go (default: replies/ in the home)")
+    parser.add_argument(
+        "--waiting", action="store_true", help="only show all replies that wait, and settle them"
+    )
     add_home(parser)
     parser.set_defaults(run=run)
 
@@ -44,37 +53,99 @@ def run(args: argparse.Namespace) -> int:
     """Exit 0 once every message was answered."""
     from bridge.cli.webhook_client import File
 
-    where = home(args)
     names = ([args.picture] if args.picture else []) + args.file
     files = [File.read(Path(name)) for name in names] or ([] if args.text else [_ours()])
-    client, sender = _client(args)
-    out = Path(args.out) if args.out else where.root / "replies"
-    client.skip_old()
-    _ask(client, sender, args.text or QUESTION, files, out, args.wait)
+    other = _other_side(args)
+    if args.waiting:
+        return _show_waiting(other)
+    _tell_others(other.client)
+    _ask(other, args.text or QUESTION, files)
     if not args.text:
-        _ask(client, sender, MAKE, [], out, args.wait)
+        _ask(other, MAKE, [])
     return 0
 
 
-def _ask(
-    client: WebhookClient, sender: str, text: str, files: list[File], out: Path, wait_seconds: float
-) -> None:
-    print(f"you      {text}")
+@dataclass(frozen=True, slots=True)
+class OtherSide:
+    """Of the account: whom it writes as, and by which port it may serve files; None: by none."""
+
+    client: WebhookClient
+    sender: str
+    file_port: int | None
+    out: Path
+    wait_seconds: float
+    config: Path
+    account: str
+
+
+def _ask(other: OtherSide, text: str, files: list[File]) -> None:
+    print(f"you      {visible(text)}")
     for file in files:
-        print(f"         {file.name} ({file.mime}, {_size(len(file.data))})")
-    message_id = client.send(sender, text, files)
-    for part in client.replies(message_id, wait_seconds):
-        _show(client, part, out)
+        print(f"         {visible(file.name)} ({file.mime}, {shown_size(len(file.data))})")
+    with _sendable(other, files) as ready:
+        message_id = other.client.send(other.sender, text, ready)
+        for part in other.client.replies(message_id, other.wait_seconds):
+            _show(other, part)
     print()
 
 
-def _show(client: WebhookClient, part: dict[str, Any], out: Path) -> None:
+@contextmanager
+def _sendable(other: OtherSide, files: list[File]) -> Iterator[list[File]]:
+    """``files``, those that are too large for a message by an address of this machine.
+
+    Raises:
+        BridgeError: the account fetches nothing from there.
+    """
+    from bridge.cli.file_server import served
+    from bridge.cli.starter import FILE_HOST
+    from bridge.cli.webhook_client import too_large
+
+    large = too_large(files)
+    if not large:
+        yield files
+        return
+    if other.file_port is None:
+        raise BridgeError(
+            f"{large[0].name} is too large to travel inside a message; to have it fetched from here, add to "
+            f'[channels.{CHANNEL}.{other.account}] in {other.config}: file_hosts = ["{FILE_HOST}"] '
+            f'and private_hosts = ["{FILE_HOST}"]; or give it an https address, see docs/webhook.md'
+        )
+    with served(large, other.file_port) as addressed:
+        yield [file for file in files if file not in large] + addressed
+
+
+def _show(other: OtherSide, part: dict[str, Any]) -> None:
     if part["text"]:
-        print(indent(part["text"], " " * len(LABEL)).replace(" " * len(LABEL), LABEL, 1))
+        print(indent(visible(part["text"]), " " * len(LABEL)).replace(" " * len(LABEL), LABEL, 1))
     for attachment in part["attachments"]:
-        data = client.content(attachment)
-        path = _save(data, attachment["name"], out)
-        print(f"file     {nearer(path)} ({attachment.get('mime_type', '')}, {_size(len(data))})")
+        data = other.client.content(attachment)
+        path = _save(data, attachment["name"], other.out)
+        print(
+            f"file     {nearer(path)} ({visible(attachment.get('mime_type', ''))}, {shown_size(len(data))})"
+        )
+
+
+def _place(part: dict[str, Any]) -> str:
+    return visible(str(part.get("conversation_id", "?")))
+
+
+def _tell_others(client: WebhookClient) -> None:
+    """Replies that wait already are somebody else's, or of a run that had ended: they are left waiting."""
+    left = sorted({_place(part) for part in client.waiting()})
+    if left:
+        print(
+            f"(replies wait in: {', '.join(left)}; they are left there, --waiting shows and settles them)\n"
+        )
+
+
+def _show_waiting(other: OtherSide) -> int:
+    count = 0
+    for part in other.client.all_replies():
+        count += 1
+        print(f"in {_place(part)}:")
+        _show(other, part)
+    print(f"{count} {'part' if count == 1 else 'parts'} of replies" if count else "no reply waits")
+    return 0
 
 
 def _save(data: bytes, name: str, out: Path) -> Path:
@@ -94,8 +165,8 @@ def _save(data: bytes, name: str, out: Path) -> Path:
     raise BridgeError(f"{out} is full of files of that name: remove some")
 
 
-def _client(args: argparse.Namespace) -> tuple[WebhookClient, str]:
-    """The other side of the account, and whom it writes as: its owner, where one is known.
+def _other_side(args: argparse.Namespace) -> OtherSide:
+    """The other side of the account; it writes as its owner, where one is known.
 
     Raises:
         ConfigError: there is no such account, or it is not one that is asked for replies.
@@ -106,7 +177,7 @@ def _client(args: argparse.Namespace) -> tuple[WebhookClient, str]:
 
     where = home(args)
     config = load(where.config)
-    account = plain_name(args.account)
+    account = plain_name(args.account.removeprefix(f"{CHANNEL}:"))
     settings = config.channels.get(CHANNEL, {}).get(account)
     if settings is None:
         raise ConfigError(f"{where.config} has no [channels.{CHANNEL}.{account}]: name one with --account")
@@ -115,8 +186,23 @@ def _client(args: argparse.Namespace) -> tuple[WebhookClient, str]:
     if not secrets.get("ask_token") or settings.get("callback_url"):
         raise ConfigError(f"{CHANNEL}:{account} is not asked for replies: it needs an ask_token in {path}")
     address = (config.web.host, config.web.port, f"/channels/{CHANNEL}/{account}")
-    client = WebhookClient(*address, secrets["secrets"][0], secrets["ask_token"])
-    return client, settings.get("owner") or "you"
+    keys = (secrets["secrets"][0], secrets["ask_token"])
+    return OtherSide(
+        client=WebhookClient(*address, *keys, start=typed(where, "run")),
+        sender=settings.get("owner") or "you",
+        file_port=_file_port(settings),
+        out=Path(args.out) if args.out else where.root / "replies",
+        wait_seconds=args.wait,
+        config=where.config,
+        account=account,
+    )
+
+
+def _file_port(settings: dict[str, Any]) -> int | None:
+    """A port of this machine that the account fetches files from, also without encryption."""
+    both = [host for host in settings.get("file_hosts", []) if host in settings.get("private_hosts", [])]
+    ports = (host.partition("127.0.0.1:")[2] for host in both if host.startswith("127.0.0.1:"))
+    return next((int(port) for port in ports if port.isdecimal()), None)
 
 
 def _ours() -> File:
@@ -124,7 +210,3 @@ def _ours() -> File:
     from bridge.cli.webhook_client import File
 
     return File(NAME, "image/png", sunset())
-
-
-def _size(count: int) -> str:
-    return f"{count} bytes" if count < 1024 else f"{count / 1024:.1f} KiB"

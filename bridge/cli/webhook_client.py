@@ -19,31 +19,34 @@ from urllib.parse import urljoin, urlsplit
 from bridge.cli.common import NotRunningError
 from bridge.errors import BridgeError
 
-INLINE_BYTES = 262_144
+INLINE_BYTES = 262_144  # a larger file travels by an address
+MESSAGE_BYTES = 524_288  # of files inside one message, which is at most 1 MiB with them in base64
+FILE_BYTES = 268_435_456  # read here; what an account takes in is its own matter
 POLL_SECONDS = 25.0
+PAUSE_SECONDS = 0.2  # between asking, while replies of others wait: then each asking is answered at once
 HTTP_SECONDS = 40.0
 
 
 @dataclass(frozen=True, slots=True)
 class File:
+    """``url`` is where the account may fetch it; "": it travels inside the message."""
+
     name: str
     mime: str
     data: bytes
+    url: str = ""
 
     @classmethod
     def read(cls, path: Path) -> File:
         """The file at ``path``.
 
         Raises:
-            BridgeError: it is too large to travel inside a message.
+            BridgeError: it is over 256 MiB.
         """
         with path.open("rb") as file:
-            data = file.read(INLINE_BYTES + 1)
-        if len(data) > INLINE_BYTES:
-            raise BridgeError(
-                f"{path} is over {INLINE_BYTES // 1024} KiB: a webhook message holds no more; "
-                "larger files go by an https address of yours, see docs/webhook.md"
-            )
+            data = file.read(FILE_BYTES + 1)
+        if len(data) > FILE_BYTES:
+            raise BridgeError(f"{path} is over {FILE_BYTES // 1_048_576} MiB: choose a smaller one")
         return cls(path.name, guess_type(path.name)[0] or "application/octet-stream", data)
 
     def attachment(self) -> dict[str, Any]:
@@ -51,9 +54,20 @@ class File:
             "name": self.name,
             "mime_type": self.mime,
             "size": len(self.data),
-            "content_base64": b64encode(self.data).decode(),
+            **({"url": self.url} if self.url else {"content_base64": b64encode(self.data).decode()}),
             "sha256": sha256(self.data).hexdigest(),
         }
+
+
+def too_large(files: list[File]) -> list[File]:
+    """Those that do not fit into one message."""
+    room, outside = MESSAGE_BYTES, []
+    for file in files:
+        if len(file.data) > min(INLINE_BYTES, room):
+            outside.append(file)
+        else:
+            room -= len(file.data)
+    return outside
 
 
 def sign(secret: str, webhook_id: str, timestamp: int, body: bytes) -> dict[str, str]:
@@ -68,15 +82,31 @@ def sign(secret: str, webhook_id: str, timestamp: int, body: bytes) -> dict[str,
 
 
 class WebhookClient:
-    def __init__(self, host: str, port: int, path: str, secret: str, token: str) -> None:
-        self._host, self._port, self._path = host, port, path
-        self._secret, self._token = secret, token
-        self._cursor = 0
+    """Asks for replies, and settles those alone that were taken: what waits for others is left waiting.
 
-    def skip_old(self) -> None:
-        """Leave out what waits from before: it was for somebody else."""
-        while self._ask(0.0):
-            pass
+    Asking settles all up to a cursor, so a reply behind somebody else's stays waiting, too.
+    """
+
+    def __init__(
+        self, host: str, port: int, path: str, secret: str, token: str, *, start: str = "turnbridge run"
+    ) -> None:
+        """``start`` is the command that starts the daemon."""
+        self._host, self._port, self._path, self._start = host, port, path, start
+        self._secret, self._token = secret, token
+        self.conversation = "try"
+        self._cursor = 0
+        self._taken: set[int] = set()
+
+    def waiting(self) -> list[dict[str, Any]]:
+        """The oldest parts that wait, whoever they are for; it settles none."""
+        return self._ask(0.0)
+
+    def all_replies(self) -> Iterator[dict[str, Any]]:
+        """Every part that waits, whoever it is for. Those that were taken are settled."""
+        while page := self._ask(0.0):
+            for part in page:
+                yield part
+                self._cursor = part["cursor"]
 
     def send(self, sender: str, text: str, files: list[File]) -> str:
         """Send a message and return its id.
@@ -86,7 +116,7 @@ class WebhookClient:
         """
         message_id = f"try-{token_hex(8)}"
         data = {
-            "conversation_id": "try",
+            "conversation_id": self.conversation,
             "message_id": message_id,
             "sender": {"id": sender},
             "text": text,
@@ -107,15 +137,23 @@ class WebhookClient:
             BridgeError: it did not end in ``wait_seconds``.
         """
         until = time.monotonic() + wait_seconds
+        page: list[dict[str, Any]] = []
         while (left := until - time.monotonic()) > 0:
-            for part in self._ask(min(left, POLL_SECONDS)):
-                if part.get("in_reply_to") != message_id:
-                    continue
+            page = self._ask(min(left, POLL_SECONDS))
+            own = [part for part in page if self._is_new(part) and part.get("in_reply_to") == message_id]
+            for part in own:
                 yield part
-                if part["final"]:
-                    self._ask(0.0)  # settles what was received
-                    return
-        raise BridgeError(f"no answer in {wait_seconds:g} seconds: look at turnbridge status and the log")
+                self._taken.add(part["cursor"])
+            self._advance(page)
+            if own and own[-1]["final"]:
+                self._ask(0.0)  # settles what was received
+                return
+            if page and not own:
+                time.sleep(PAUSE_SECONDS)
+        others = f", and {len(page)} or more parts wait for others: show them with --waiting" if page else ""
+        raise BridgeError(
+            f"no answer in {wait_seconds:g} seconds: look at turnbridge status and the log{others}"
+        )
 
     def content(self, attachment: dict[str, Any]) -> bytes:
         """A reply's file: inside the message, or behind an address of the daemon's.
@@ -133,9 +171,18 @@ class WebhookClient:
     def _ask(self, wait_seconds: float) -> list[dict[str, Any]]:
         query = f"after={self._cursor}&wait={wait_seconds:.3f}"
         answer = json.loads(self._request("GET", f"{self._path}/replies?{query}"))
-        self._cursor = answer["cursor"]
         parts: list[dict[str, Any]] = answer["replies"]
         return parts
+
+    def _is_new(self, part: dict[str, Any]) -> bool:
+        return part["cursor"] not in self._taken
+
+    def _advance(self, page: list[dict[str, Any]]) -> None:
+        """Settle, with the next asking, what was taken and has nothing of others before it."""
+        for part in page:
+            if self._is_new(part):
+                return
+            self._cursor = part["cursor"]
 
     def _request(
         self, method: str, target: str, body: bytes | None = None, headers: dict[str, str] | None = None
@@ -148,7 +195,7 @@ class WebhookClient:
             return _body(response)
         except ConnectionRefusedError as error:
             where = f"{self._host}:{self._port}"
-            raise NotRunningError(f"nobody listens on {where}: start it with: turnbridge run") from error
+            raise NotRunningError(f"nobody listens on {where}: start it with: {self._start}") from error
         except (OSError, HTTPException) as error:
             raise BridgeError("the daemon hung up: look at its log") from error
         finally:

@@ -2,12 +2,24 @@
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from bridge.cli import common
-from bridge.cli.common import NotRunningError, add_home, ask_daemon, explain, home, nearer, silenced
+from bridge.cli.common import (
+    NotRunningError,
+    add_home,
+    ask_daemon,
+    explain,
+    home,
+    nearer,
+    program,
+    silenced,
+    typed,
+    visible,
+)
 from bridge.errors import BridgeError, ConfigError
 from bridge.paths import Home
 from tests.cli.socket_daemon import STATUS, refusal, short_home, socket_daemon, status
@@ -111,3 +123,37 @@ def test_once_the_reader_is_gone_nothing_more_is_printed(capfd: pytest.CaptureFi
         os.dup2(kept, 1)
         os.close(kept)
     assert "unheard" not in capfd.readouterr().out
+
+
+def test_the_program_is_named_as_it_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    found = tmp_path / "bin" / "turnbridge"
+    found.write_text("")
+    found.chmod(0o755)
+    (tmp_path / "clone").mkdir()
+    monkeypatch.chdir(tmp_path / "clone")
+    monkeypatch.setenv("PATH", str(found.parent))
+    for started_as, shown in {
+        str(tmp_path / "clone/.venv/bin/turnbridge"): ".venv/bin/turnbridge",
+        ".venv/bin/turnbridge": ".venv/bin/turnbridge",
+        str(found): "turnbridge",
+        "/opt/turnbridge": "/opt/turnbridge",
+        "-c": "turnbridge",
+    }.items():
+        monkeypatch.setattr(sys, "argv", [started_as])
+        assert program() == shown
+
+
+def test_a_command_is_told_with_its_home_unless_that_is_the_usual_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["turnbridge"])
+    monkeypatch.setenv("TURNBRIDGE_HOME", str(tmp_path / "usual"))
+    assert typed(Home(tmp_path / "usual"), "run --init") == "turnbridge run --init"
+    assert typed(Home(tmp_path / ".run"), "run") == "turnbridge run --home .run"
+    assert typed(Home(Path("/a b")), "try") == "turnbridge try --home '/a b'"
+
+
+def test_controls_and_turned_text_are_shown_as_such() -> None:
+    assert visible("a\x1b[31m\u202egnp.exe\tb\nc") == "a\ufffd[31m\ufffdgnp.exe\tb\nc"

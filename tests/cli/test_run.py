@@ -1,6 +1,5 @@
 """``run``: the daemon as a process, from its first start with ``--init`` to its end by a signal."""
 
-import json
 import os
 import signal
 import subprocess
@@ -16,7 +15,7 @@ from bridge.channel.testing.clock import START
 from bridge.cli import run as run_module
 from bridge.cli.common import ask_daemon
 from bridge.cli.main import main
-from bridge.cli.run import greeting, loop_factory, program, shown
+from bridge.cli.run import greeting, loop_factory
 from bridge.cli.webhook_client import WebhookClient
 from bridge.config import Config
 from bridge.daemon import Ready
@@ -212,21 +211,3 @@ def test_the_greeting_names_everything_and_one_line_to_type() -> None:
     assert said.rstrip().endswith("try --home '/srv/bot home'")
     other = greeting(home, Ready("http://127.0.0.1:8470", (account("feishu:main"),)))
     assert other.rstrip().endswith("status --home '/srv/bot home'")
-
-
-def test_the_program_is_named_as_it_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for started_as, typed in {
-        str(tmp_path / ".venv/bin/turnbridge"): ".venv/bin/turnbridge",
-        "/usr/bin/turnbridge": "turnbridge",
-        "-c": "turnbridge",
-    }.items():
-        monkeypatch.setattr(sys, "argv", [started_as])
-        assert program() == typed
-
-
-def test_the_home_is_shown_the_shorter_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert shown(Home(tmp_path / ".run")) == ".run"
-    assert os.path.isabs(shown(Home(Path("/srv"))))
-    assert json.dumps(shown(Home(Path("/a b")))) == "\"'/a b'\""

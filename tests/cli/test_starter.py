@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bridge import registry
 from bridge.accounts import AccountSetup, accounts
-from bridge.cli.starter import secrets, write
+from bridge.cli.starter import FILE_HOST, secrets, write
 from bridge.config import load
 from bridge.paths import Home
 
@@ -19,6 +19,8 @@ def test_what_is_written_is_an_account_that_can_run(tmp_path: Path) -> None:
     (account,) = accounts(load(home.config), home, registry.channels(), {})
     assert isinstance(account, AccountSetup), account
     assert (account.id, account.settings.owner) == ("webhook:demo", "you")
+    assert account.settings.model_dump()["file_hosts"] == (FILE_HOST,)
+    assert account.settings.model_dump()["private_hosts"] == (FILE_HOST,)
 
 
 def test_everything_is_for_its_owner_alone(tmp_path: Path) -> None:

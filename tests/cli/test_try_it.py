@@ -5,7 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
+from bridge.cli import webhook_client
 from bridge.cli.main import main
 from bridge.cli.picture import sunset
 from bridge.paths import Home, write_private
@@ -16,9 +18,9 @@ async def tried(home: Home, *args: str) -> int:
     return await asyncio.to_thread(main, ["try", "--home", str(home.root), *args])
 
 
-def with_port(home: Home) -> None:
+def with_port(home: Home, more: str = "") -> None:
     """``try`` reads the port from the settings, so it must be a number there."""
-    write_private(home.config, f"[web]\nport = {free_port()}\n{DEMO}".encode())
+    write_private(home.config, f"[web]\nport = {free_port()}\n{DEMO}{more}\n".encode())
 
 
 async def test_a_picture_goes_there_and_one_comes_back(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,6 +67,71 @@ async def test_a_large_file_comes_back_by_its_address(
             assert await tried(home, "--text", "attach large.bin", "--out", str(tmp_path / "out")) == 0
     assert (tmp_path / "out" / "large.bin").read_bytes() == b"0123456789" * 100_000
     assert "976.6 KiB" in capsys.readouterr().out
+
+
+def photo(tmp_path: Path) -> Path:
+    """A picture as phones make them: some MiB of JPEG."""
+    path = tmp_path / "IMG_4711.jpg"
+    Image.effect_noise((2400, 1600), 90).convert("RGB").save(path, quality=93)
+    assert path.stat().st_size > 1_500_000
+    return path
+
+
+async def test_a_photo_is_fetched_from_here_where_the_account_may(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with short_home() as home:
+        with_port(home, f"file_hosts = ['127.0.0.1:{(port := free_port())}']")
+        async with daemon(home):
+            assert await tried(home, str(photo(tmp_path)), "--text", "look") == 1
+            assert 'file_hosts = ["127.0.0.1:8472"]' in capsys.readouterr().err
+        hosts = f"file_hosts = ['127.0.0.1:{port}']\nprivate_hosts = ['127.0.0.1:{port}']"
+        with_port(home, hosts)
+        async with daemon(home):
+            assert await tried(home, str(photo(tmp_path)), "--text", "look", "--account", "webhook:demo") == 0
+    said = capsys.readouterr().out
+    assert "image IMG_4711.jpg (image/jpeg" in said
+    assert "2400 x 1600 pixels" in said
+    assert "MiB" in said
+
+
+async def test_replies_of_other_conversations_are_named_and_left_until_they_are_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhook_client, "PAUSE_SECONDS", 0.001)
+    with short_home() as home:
+        with_port(home)
+        async with daemon(home) as running:
+            client = running.client()
+            client.conversation = "shell"
+            await asyncio.to_thread(client.send, "you", "from a shell", [])
+            while not await asyncio.to_thread(client.waiting):
+                await asyncio.sleep(0.01)
+            assert await tried(home, "--text", "hi") == 0
+            assert await tried(home, "--text", "hi again") == 0
+            said = capsys.readouterr().out
+            assert "replies wait in: shell;" in said
+            assert "replies wait in: shell, try;" in said
+            assert "from a shell" not in said
+            assert await tried(home, "--waiting") == 0
+            said = capsys.readouterr().out
+            assert "in shell:\nanswer   You said: from a shell" in said
+            assert "3 parts of replies" in said
+            assert await tried(home, "--waiting") == 0
+            assert "no reply waits" in capsys.readouterr().out
+
+
+async def test_a_name_that_plays_with_the_terminal_is_shown_harmlessly(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a\x1b[2J\u202egpj.txt").write_text("x")
+    with short_home() as home:
+        with_port(home)
+        async with daemon(home):
+            assert await tried(home, str(tmp_path / "a\x1b[2J\u202egpj.txt"), "--text", "hi") == 0
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert "\u202e" not in said
 
 
 async def test_what_is_wrong_is_one_line_and_a_code(

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from standardwebhooks.webhooks import Webhook
 
+from bridge.cli import webhook_client
 from bridge.cli.common import NotRunningError
-from bridge.cli.webhook_client import INLINE_BYTES, File, WebhookClient, sign
+from bridge.cli.webhook_client import INLINE_BYTES, File, WebhookClient, sign, too_large
 from bridge.errors import BridgeError
 from tests.daemons import free_port
 
@@ -84,46 +85,80 @@ def test_a_message_is_signed_and_holds_its_files(tmp_path: Path) -> None:
     assert base64.b64decode(attachment["content_base64"]) == b"picture"
 
 
-def test_a_file_that_is_too_large_for_a_message_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_a_file_that_is_over_all_bounds_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook_client, "FILE_BYTES", 1_048_576)
     path = tmp_path / "big.bin"
-    path.write_bytes(b"x" * INLINE_BYTES)
+    path.write_bytes(b"x" * 1_048_576)
     assert File.read(path).mime == "application/octet-stream"
-    path.write_bytes(b"x" * (INLINE_BYTES + 1))
-    with pytest.raises(BridgeError, match=r"over 256 KiB.*docs/webhook\.md"):
+    path.write_bytes(b"x" * 1_048_577)
+    with pytest.raises(BridgeError, match="over 1 MiB"):
         File.read(path)
 
 
-def test_replies_come_as_they_are_asked_for_and_are_settled_at_the_end() -> None:
-    asked: list[str] = []
-    pages = [
-        [{"cursor": 5, **part("other")}],
-        [{"cursor": 6, **part("m1", final=False, text="one")}],
-        [{"cursor": 7, **part("m1", text="two")}],
-    ]
+def test_what_does_not_fit_into_a_message_is_known() -> None:
+    whole, over = File("a", "x/y", b"x" * INLINE_BYTES), File("b", "x/y", b"x" * (INLINE_BYTES + 1))
+    assert too_large([whole, over, whole]) == [over]
+    assert too_large([whole, whole, File("c", "x/y", b"x")]) == [File("c", "x/y", b"x")]
 
-    def answer(method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
+
+def test_a_file_with_an_address_travels_by_it() -> None:
+    attachment = File("a.txt", "text/plain", b"hello", "http://127.0.0.1:8472/x").attachment()
+    assert attachment["url"] == "http://127.0.0.1:8472/x"
+    assert "content_base64" not in attachment
+    assert len(attachment["sha256"]) == 64
+
+
+class Waiting:
+    """What waits at an account that is asked, as the channel does it: ``after`` settles all up to it."""
+
+    def __init__(self, *parts: dict[str, Any]) -> None:
+        self.parts = list(parts)
+        self.asked: list[str] = []
+
+    def __call__(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
         assert headers["authorization"] == "Bearer token"
-        asked.append(path.partition("?")[2])
-        page = pages.pop(0) if pages else []
-        cursor = page[-1]["cursor"] if page else 7
-        return 200, json.dumps({"replies": page, "cursor": cursor}).encode()
+        self.asked.append(path.partition("?")[2])
+        after = int(self.asked[-1].partition("=")[2].partition("&")[0])
+        self.parts = [part for part in self.parts if part["cursor"] > after]
+        cursor = self.parts[-1]["cursor"] if self.parts else after
+        return 200, json.dumps({"replies": self.parts, "cursor": cursor}).encode()
 
-    with server(answer) as client:
+    @property
+    def cursors(self) -> list[int]:
+        return [part["cursor"] for part in self.parts]
+
+
+def test_replies_come_as_they_are_asked_for_and_are_settled_at_the_end() -> None:
+    waiting = Waiting(
+        {"cursor": 6, **part("m1", final=False, text="one")}, {"cursor": 7, **part("m1", text="two")}
+    )
+    with server(waiting) as client:
         assert [reply["text"] for reply in client.replies("m1", 20)] == ["one", "two"]
-    assert [query.partition("&")[0] for query in asked] == ["after=0", "after=5", "after=6", "after=7"]
-    assert asked[-1] == "after=7&wait=0.000"
+    assert waiting.cursors == []
+    assert waiting.asked[-1] == "after=7&wait=0.000"
 
 
-def test_what_waits_from_before_is_skipped() -> None:
-    pages = [[{"cursor": 5, **part("old")}], [{"cursor": 9, **part("old")}], []]
+def test_what_waits_for_others_is_left_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook_client, "PAUSE_SECONDS", 0.001)
+    mine = {"cursor": 6, **part("m1", text="mine")}
+    waiting = Waiting(mine, {"cursor": 8, **part("other")})
+    with server(waiting) as client:
+        assert [reply["text"] for reply in client.replies("m1", 20)] == ["mine"]
+        assert waiting.cursors == [8]
+        waiting.parts.append({"cursor": 9, **part("m2", text="more")})
+        assert [reply["text"] for reply in client.replies("m2", 20)] == ["more"]
+        assert waiting.cursors == [8, 9]  # asking past 9 would settle 8 too
+        with pytest.raises(BridgeError, match="2 or more parts wait for others"):
+            list(client.replies("m3", 0.01))
+        assert [each["cursor"] for each in client.waiting()] == [8, 9]
 
-    def answer(method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
-        page = pages.pop(0)
-        return 200, json.dumps({"replies": page, "cursor": page[-1]["cursor"] if page else 9}).encode()
 
-    with server(answer) as client:
-        client.skip_old()
-    assert pages == []
+def test_all_that_waits_can_be_taken_and_is_settled_then() -> None:
+    waiting = Waiting({"cursor": 5, **part("a")}, {"cursor": 9, **part("b")})
+    with server(waiting) as client:
+        for each in client.all_replies():
+            assert each["cursor"] in waiting.cursors  # not before it was taken
+    assert waiting.cursors == []
 
 
 def test_no_answer_in_time_is_an_error() -> None:

@@ -9,10 +9,9 @@ import argparse
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bridge.cli.common import add_home, home, nearer, typed, visible
 from bridge.errors import BridgeError, ConfigError
@@ -65,8 +64,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class OtherSide:
+class OtherSide(NamedTuple):
     """Of the account: whom it writes as, and by which port it may serve files; None: by none."""
 
     client: WebhookClient

@@ -260,7 +260,7 @@ class Account:
         """Decide on each item, make all of it durable in one step, and start what is to be done."""
         policy, language = run.work.policy, run.work.language
         drafts = [draft(item, policy, run.room, language) for item in items]
-        messages = tuple(draft.message for draft in drafts if draft.message is not None)
+        messages = tuple([one.message for one in drafts if one.message is not None])
         now_ms = unix_ms(self._clock.now())
         try:
             verdicts: Iterable[ClaimVerdict] = ()

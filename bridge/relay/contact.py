@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Protocol, assert_never
 
 from bridge.channel import (
@@ -59,24 +59,21 @@ def proves_contact(outcome: SendOutcome) -> bool:
 
 
 class PlatformClock:
-    """How far the platform's clock is from ours: ages are judged by it. A large difference is told once."""
+    """How far the platform's clock is ahead of ours: ages are judged by it. Much is told once."""
 
     def __init__(self, clock: Clock, log: Logger) -> None:
         self._clock, self._log = clock, log
-        self._offset = timedelta()
+        self.ahead_seconds = 0.0
         self._told = False
-
-    def now(self) -> datetime:
-        return self._clock.now() + self._offset
 
     def learn(self, platform_time: datetime | None) -> None:
         """Take over what the platform says; None, where it said nothing, changes nothing."""
         if platform_time is None:
             return
-        self._offset = platform_time - self._clock.now()
-        if abs(self._offset.total_seconds()) > SKEW_SECONDS and not self._told:
+        self.ahead_seconds = (platform_time - self._clock.now()).total_seconds()
+        if abs(self.ahead_seconds) > SKEW_SECONDS and not self._told:
             self._told = True
-            self._log.warning("clock.skew", seconds=round(self._offset.total_seconds()))
+            self._log.warning("clock.skew", seconds=round(self.ahead_seconds))
 
 
 async def stored_identity(setup: Setup) -> Identity:

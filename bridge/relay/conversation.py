@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from bridge.channel import Channel, ChannelError, ChannelSpec, Inbound, ShowsTyping
-from bridge.clock import Clock, from_unix_ms, unix_ms
+from bridge.clock import Clock, unix_ms
 from bridge.config import LimitsTable
 from bridge.errors import SessionError
 from bridge.ids import AccountId, ConversationKey, MessageId, SessionId
@@ -74,7 +74,8 @@ class Work:
 
     def claimed(self, message_id: MessageId, inbound: Inbound, received_ms: int) -> Message:
         """A message that nobody has worked on yet. One that is too old by now is only reported."""
-        missed = self.age_seconds(inbound.sent_at, received_ms) > self.limits.stale_seconds
+        age_seconds = self.age_seconds(inbound.sent_at, received_ms)
+        missed = age_seconds > self.limits.stale_seconds
         return Message(message_id, inbound, MessageState.CLAIMED, NO_SESSION, received_ms, missed)
 
     def taken_up(self, stored: OpenMessage, inbound: Inbound) -> Message:
@@ -85,9 +86,10 @@ class Work:
 
     def age_seconds(self, sent_at: datetime | None, received_ms: int) -> float:
         """How old a message is, by the platform's clock where it told the time."""
+        now = self.clock.now().timestamp()
         if sent_at is None:
-            return (self.clock.now() - from_unix_ms(received_ms)).total_seconds()
-        return (self.platform.now() - sent_at).total_seconds()
+            return now - received_ms / 1000
+        return now + self.platform.ahead_seconds - sent_at.timestamp()
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def draft(item: Item, policy: Policy, room: ClaimRoom, language: Literal["auto",
     if not isinstance(item, Inbound):
         return _set_aside(item)
     conversation = payload.conversation_of(item)
-    if not _is_text(f"{conversation}{item.to}{item.reply_to}{item.body_digest}"):
+    if not _is_text(f"{item.message_id}{conversation}{item.to}{item.reply_to}{item.body_digest}"):
         return _set_aside(Unreadable("an id is no text", item.message_id))  # no reply could ever be stored
     if not _is_id(item.message_id):
         return Draft(Decision(Fate.SEEN, "no usable id"))
@@ -82,7 +82,12 @@ def _set_aside(item: Ignored | Unreadable) -> Draft:
 
 
 def _is_id(message_id: str) -> bool:
-    return bool(message_id) and _is_text(message_id) and len(message_id.encode()) <= ID_BYTES
+    size = len(message_id)
+    return 0 < size <= ID_BYTES and _is_text(message_id) and (size * 4 <= ID_BYTES or _fits(message_id))
+
+
+def _fits(message_id: str) -> bool:
+    return len(message_id.encode()) <= ID_BYTES
 
 
 def _is_text(text: str) -> bool:

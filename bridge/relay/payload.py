@@ -53,10 +53,12 @@ def redelivery_of(message: Inbound, conversation: ConversationKey) -> str:
     """
     if not message.stamp:
         return ""
-    files = [
-        (file.kind, file.name or file.key.replace(message.message_id, ""), file.size)
-        for file in message.files
-    ]
-    ids = [one.replace("\0", "") for one in (message.stamp, message.reference)]
-    content = "\0".join((conversation, *ids, json.dumps(files) if files else "", message.text))
+    content = f"{conversation}\0{message.stamp}\0{message.reference}\0{_files_of(message)}\0{message.text}"
     return sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _files_of(message: Inbound) -> str:
+    if not message.files:
+        return ""
+    known_by = [file.name or file.key.replace(message.message_id, "") for file in message.files]
+    return json.dumps([(file.kind, by, file.size) for file, by in zip(message.files, known_by, strict=True)])

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from typing import Protocol, cast
 
 from aiohttp import web
+from multidict import CIMultiDict
 
 from bridge.channel import Answer, Request
 from bridge.channel.contract import FileAnswer
@@ -30,6 +31,8 @@ STOP_SECONDS = 1.0  # for the requests that are being answered
 
 log = get_logger(__name__)
 
+_JSON = "application/json"
+_JSON_HEADERS = CIMultiDict({"Content-Type": _JSON, **SERVER_HEADERS})
 _NO_QUERY: Mapping[str, str] = {}
 _NOT_FOUND = refusal(404, "not_found")
 _CUT = frozenset({408, 413, 503})  # a body may be left unread: the connection ends with these
@@ -148,8 +151,9 @@ async def listening(
 
 
 def _response(answer: Answer) -> web.Response:
-    return web.Response(
-        status=answer.status,
-        body=answer.body,
-        headers={"Content-Type": answer.content_type, **SERVER_HEADERS, **answer.headers},
-    )
+    headers = CIMultiDict(_JSON_HEADERS)
+    if answer.content_type != _JSON:
+        headers["Content-Type"] = answer.content_type
+    if answer.headers:
+        headers.update(answer.headers)
+    return web.Response(status=answer.status, body=answer.body, headers=headers)

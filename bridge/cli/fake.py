@@ -19,7 +19,7 @@ EPILOG = """\
 A line that you type is a message from the bot's owner, and so is what begins with a slash, but for these:
   /file PATH [TEXT]   send a file; a picture and its text are one message
   /as NAME TEXT       write as somebody else, such as: /as stranger hello
-  /group TEXT         mention the bot in a group
+  /group TEXT         mention the bot in a group; both also send a file: /group /file PATH [TEXT]
   /repeat             deliver the last message again, as the platform does after a slow answer
   /recall             take the last message back
   /throttle [SECONDS] refuse the bot's next message: too many requests
@@ -57,7 +57,11 @@ def register(commands: Commands) -> None:
         metavar="SECONDS",
         help="for each answer, when input is piped",
     )
-    feishu.add_argument("--out", metavar="DIR", help="where files of the bot go (default: a new folder)")
+    feishu.add_argument(
+        "--out",
+        metavar="DIR",
+        help="where files of the bot go (default: replies/ in the home of --write, else a new folder)",
+    )
     feishu.set_defaults(run=run)
 
 
@@ -65,11 +69,12 @@ def run(args: argparse.Namespace) -> int:
     """Exit 0 at the end; when input is piped, 1 if a message had no answer in time."""
     import asyncio
 
-    from bridge.cli.fake_play import Screen, play
+    from bridge.cli.fake_play import play
+    from bridge.cli.fake_screen import Screen, typed_so_far
     from bridge.cli.fake_setup import prepare
 
     setup = prepare(args.write, args.to, args.port)
-    screen = Screen(sys.stdout, sys.stdin.isatty() and sys.stdout.isatty(), EPILOG)
+    screen = Screen(sys.stdout, sys.stdin.isatty() and sys.stdout.isatty(), EPILOG, typed_so_far)
     try:
         return asyncio.run(play(setup, _folder(args.out, setup), screen, sys.stdin, args.wait))
     except ExceptionGroup as group:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import mimetypes
-import re
 import shlex
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-from bridge.cli.common import ask_daemon
+from bridge.cli.common import ask_daemon, nearer, visible
+from bridge.cli.fake_screen import Screen, lines
 from bridge.cli.fake_setup import APP_ID, Setup, to_paste
 from bridge.errors import BridgeError, ConfigError
 from bridge.media.names import safe_name
+from bridge.media.sizes import shown_size
 from bridge.paths import Home
 
 if TYPE_CHECKING:
@@ -23,34 +23,12 @@ if TYPE_CHECKING:
     from bridge.clock import Clock
 
 SETTLE_SECONDS = 1.0  # after an answer: its further parts and files follow at once
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_DIM, _BOLD, _PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
-
-
-class Screen:
-    """Where to show things: with colours and a prompt when a person is at it, else plain lines."""
-
-    def __init__(self, out: TextIO, interactive: bool, help_text: str) -> None:
-        self._out = out
-        self.help_text = help_text
-        self.interactive = interactive
-
-    def row(self, who: str, text: str) -> None:
-        """``text`` under the name of who says it, further lines below."""
-        lines = _visible(text).split("\n")
-        head = f"{_BOLD}{who:<9}{_PLAIN}" if self.interactive else f"{who:<9}"
-        start = "\r" if self.interactive else ""
-        self._write(start + head + ("\n" + " " * 9).join(lines))
-
-    def note(self, text: str) -> None:
-        self._write(f"\r{_DIM}{text}{_PLAIN}" if self.interactive else text)
-
-    def prompt(self) -> None:
-        if self.interactive:
-            print("> ", end="", flush=True, file=self._out)
-
-    def _write(self, text: str) -> None:
-        print(text, flush=True, file=self._out)
+_KEYS = "its secrets are others: start this with --write and the daemon's home, or paste those shown above"
+_NEXT_STEPS = {
+    401: _KEYS,
+    403: _KEYS,
+    404: "it has no such account: start this with --write and the daemon's home, or paste that shown above",
+}
 
 
 async def play(
@@ -85,9 +63,10 @@ async def play(
             display = Display(fake, folder, screen)
             showing = tasks.create_task(display.follow(), name="fake/show")
             player = Player(fake, screen, wait_seconds)
-            async for line in lines(source, screen):
-                if not await player.line(line):
-                    break
+            async with aclosing(lines(source, screen)) as typed:
+                async for line in typed:
+                    if not await player.line(line):
+                        break
             showing.cancel()
         await display.rest()
         return 1 if player.unanswered and not screen.interactive else 0
@@ -114,25 +93,15 @@ def introduce(setup: Setup, folder: Path, screen: Screen) -> None:
         screen.note("Type a message, /? for help, /quit to end.")
 
 
-async def lines(source: TextIO, screen: Screen) -> AsyncIterator[str]:
-    """The lines of ``source``, read in a thread that nobody waits for: a terminal's read cannot be ended."""
-    loop, queue = asyncio.get_running_loop(), asyncio.Queue[str]()
+class Writer(NamedTuple):
+    """Who writes, and where; ``who`` is shown."""
 
-    def read() -> None:
-        line = "\n"
-        with suppress(RuntimeError):  # the loop has ended before the input
-            while line:
-                try:
-                    line = source.readline()
-                except (OSError, ValueError):  # the terminal is gone, or what came is no text
-                    line = ""
-                loop.call_soon_threadsafe(queue.put_nowait, line)
+    sender: str = "ou_fake_owner"
+    group: bool = False
+    who: str = "you"
 
-    threading.Thread(target=read, daemon=True).start()
-    screen.prompt()
-    while line := await queue.get():
-        yield line.rstrip("\r\n")
-        screen.prompt()
+
+OWNER = Writer()
 
 
 class Player:
@@ -170,22 +139,32 @@ class Player:
 
     async def _as(self, rest: str) -> None:
         name, _, text = rest.partition(" ")
-        await self._say(text.strip(), sender=f"ou_fake_{name}", who=name)
+        await self._write(text.strip(), Writer(f"ou_fake_{name}", who=name))
 
     async def _group(self, text: str) -> None:
-        await self._say(text, group=True, who="in group")
+        await self._write(text, Writer(group=True, who="in group"))
+
+    async def _write(self, text: str, writer: Writer) -> None:
+        word, _, rest = text.partition(" ")
+        if word == "/file":
+            await self._file(rest.strip(), writer)
+        else:
+            await self._say(text, writer)
 
     async def _repeat(self, _: str) -> None:
-        await self._again(self._fake.repeat)
+        await self._again(self._fake.repeat, "delivered again; no second answer is right")
 
     async def _recall(self, _: str) -> None:
-        await self._again(self._fake.recall)
+        await self._again(self._fake.recall, "taken back, and the bot told of it")
 
-    async def _again(self, what: Callable[[str], Awaitable[Push]]) -> None:
-        if self._last:
-            self._tell(await what(self._last))
-        else:
+    async def _again(self, what: Callable[[str], Awaitable[Push]], done: str) -> None:
+        if not self._last:
             self._screen.note("nothing was written yet")
+            return
+        push = await what(self._last)
+        self._tell(push)
+        if push.acknowledged:
+            self._screen.note(f"({done})")
 
     async def _throttle(self, seconds: str) -> None:
         if seconds and not seconds.isdecimal():
@@ -193,47 +172,49 @@ class Player:
             return
         from bridge.channel.testing.fakes.feishu import throttled
 
-        self._fake.next(throttled(float(seconds or 5)))
-        self._screen.note(f"the bot's next message is refused for {seconds or 5} s")
+        def told() -> None:
+            self._screen.note(f"(the bot's message was refused: it may come again in {wait_seconds} s)")
 
-    async def _file(self, rest: str) -> None:
+        wait_seconds = seconds or "5"
+        self._fake.next(throttled(float(wait_seconds), told))
+        self._screen.note(f"(the bot's next message is refused for {wait_seconds} s)")
+
+    async def _file(self, rest: str, writer: Writer = OWNER) -> None:
         from bridge.channel.testing.fakes.feishu import FakeFile
 
-        try:
-            path, *words = shlex.split(rest)
-            data = await asyncio.to_thread(_read, path)
-        except (ValueError, OSError) as error:
-            self._screen.note(f"no file: {getattr(error, 'strerror', None) or '/file PATH [TEXT]'}")
+        path, text = await asyncio.to_thread(path_and_text, rest)
+        if not path:
+            self._screen.note("no file: /file PATH [TEXT]")
             return
-        name, text = Path(path).name, " ".join(words)
+        try:
+            data = await asyncio.to_thread(_read, path)
+        except OSError as error:
+            self._screen.note(f"no file: {path}: {error.strerror or 'it cannot be read'}")
+            return
+        name = Path(path).name
         mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
         file = FakeFile(name, mime, data)
         if mime.startswith("image/"):
-            await self._say(text, files=[file])
+            await self._say(text, writer, [file])
             return
-        await self._say(files=[file])  # the platform's clients send other files by themselves
+        await self._say("", writer, [file])  # the platform's clients send other files by themselves
         if text:
-            await self._say(text)
+            await self._say(text, writer)
 
-    async def _say(
-        self,
-        text: str = "",
-        *,
-        sender: str = "",
-        group: bool = False,
-        files: Sequence[FakeFile] = (),
-        who: str = "you",
-    ) -> None:
+    async def _say(self, text: str, writer: Writer = OWNER, files: Sequence[FakeFile] = ()) -> None:
         if not text and not files:
             self._screen.note("there is nothing to send")
             return
         if not self._screen.interactive:
-            self._screen.row(who, " ".join(filter(None, (text, *(f"[{file.name}]" for file in files)))))
-        fields = {"sender": sender} if sender else {}
-        push = await self._fake.say(text, files=files, group=group, **fields)
+            self._screen.row(writer.who, " ".join([text, *(f"[{file.name}]" for file in files)]).strip())
+        push = await self._fake.say(text, files=files, group=writer.group, sender=writer.sender)
         self._last = push.message_id
         self._tell(push)
-        if not self._screen.interactive:
+        if self._screen.interactive:
+            return
+        if push.statuses[-1] in _NEXT_STEPS:  # no answer will come, however long one waits
+            self.unanswered += 1
+        else:
             await self._await_answer(push)
 
     def _tell(self, push: Push) -> None:
@@ -243,7 +224,9 @@ class Player:
                 f"(nobody answers at {self._fake.pusher.to}: is the daemon running? Trying again)"
             )
         elif not push.acknowledged:
-            self._screen.note(f"(refused with status {status}: {_visible(push.body[:200])})")
+            self._screen.note(f"(refused with status {status}: {visible(push.body[:200])})")
+            if status in _NEXT_STEPS:
+                self._screen.note(f"(the daemon did not take it: {_NEXT_STEPS[status]})")
 
     async def _await_answer(self, push: Push) -> None:
         """Until the message is answered and what belongs to the answer has come."""
@@ -276,7 +259,6 @@ class Display:
         while True:
             await self._fake.wait_sent(self._shown + 1, None)
             await self.rest()
-            self._screen.prompt()
 
     async def rest(self) -> None:
         """Show what was not shown yet."""
@@ -286,11 +268,37 @@ class Display:
                 await self._show(self._fake.sent[self._shown - 1])
 
     async def _show(self, sent: Sent) -> None:
+        place = self._place(sent)
         if sent.text:
-            self._screen.row("bot", sent.text)
+            self._screen.row("bot", place + sent.text)
         if sent.file is not None:
             path = await asyncio.to_thread(_save, sent.file.data, sent.file.name, self._folder)
-            self._screen.row("bot", f"[{sent.kind}] {path} ({len(sent.file.data)} bytes)")
+            size = shown_size(len(sent.file.data))
+            self._screen.row("bot", f"{place}[{sent.kind}] {nearer(path)} ({size})")
+
+    def _place(self, sent: Sent) -> str:
+        """Where it was said, unless that is the owner's direct chat."""
+        chat = self._fake.world.chats[sent.chat_id]
+        if chat.group:
+            return "(in group) "
+        return "" if chat.person == OWNER.sender else f"(to {chat.person.removeprefix('ou_fake_')}) "
+
+
+def path_and_text(rest: str) -> tuple[str, str]:
+    """A path, with or without quotes, and the words after it.
+
+    Without quotes the path is as much of ``rest`` as is a file's, so that it may hold blanks.
+    """
+    words = rest.split(" ")
+    for count in range(len(words), 0, -1):
+        path = " ".join(words[:count])
+        if path and Path(path).expanduser().is_file():
+            return path, " ".join(words[count:]).strip()
+    try:
+        quoted, *more = shlex.split(rest)
+    except ValueError:
+        return rest.strip(), ""
+    return quoted, " ".join(more)
 
 
 def _read(path: str) -> bytes:
@@ -308,8 +316,3 @@ def _save(data: bytes, name: str, folder: Path) -> Path:
             return path
         except FileExistsError:
             count += 1
-
-
-def _visible(text: str) -> str:
-    """Without the controls by which a text could play with a terminal."""
-    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -11,8 +11,10 @@ import pytest
 
 from bridge.channel import Inbound
 from bridge.channel.testing.clock import FakeClock
+from bridge.cli.common import nearer
 from bridge.cli.fake import EPILOG
-from bridge.cli.fake_play import Screen, announce, play
+from bridge.cli.fake_play import announce, path_and_text, play
+from bridge.cli.fake_screen import Screen
 from bridge.cli.fake_setup import Setup, new_secrets
 from bridge.errors import ConfigError
 from bridge.paths import Home
@@ -105,7 +107,41 @@ async def test_files_go_alone_and_pictures_with_their_words(stage: Stage, tmp_pa
         ("and this", 0),
     ]
     assert stage.shown.count("no file: ") == 3
-    assert "No such file or directory" in stage.shown
+    assert "no file: /nowhere/x: No such file or directory" in stage.shown
+
+
+async def test_a_path_may_hold_blanks_without_quotes(stage: Stage, tmp_path: Path) -> None:
+    (tmp_path / "my photo.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    await stage.run(f"/file {tmp_path}/my photo.png look at this")
+    assert [(each.text, len(each.files)) for each in stage.bot.heard] == [("look at this", 1)]
+    assert path_and_text(f"{tmp_path}/my photo.png") == (f"{tmp_path}/my photo.png", "")
+    assert path_and_text("none of these") == ("none", "of these")
+    assert path_and_text("'a b' c") == ("a b", "c")
+    assert path_and_text("") == ("", "")
+    assert path_and_text("it's") == ("it's", "")
+
+
+async def test_others_and_groups_can_send_files_too(stage: Stage, tmp_path: Path) -> None:
+    picture = tmp_path / "a.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n")
+    await stage.run(
+        f"/as stranger /file {picture}", f"/group /file {picture} see", f"/as stranger hi {picture}"
+    )
+    assert [(each.sender, each.group, len(each.files)) for each in stage.bot.heard] == [
+        ("ou_fake_stranger", False, 1),
+        ("ou_fake_owner", True, 1),
+        ("ou_fake_stranger", False, 0),
+    ]
+
+
+async def test_answers_elsewhere_are_marked(stage: Stage) -> None:
+    await stage.run("/group hi", "/as stranger ho", "me")
+    spoken = [line for line in stage.shown.splitlines() if line.startswith("bot")]
+    assert spoken == [
+        "bot      (in group) you said: hi",
+        "bot      (to stranger) you said: ho",
+        "bot      you said: me",
+    ]
 
 
 async def test_files_of_the_bot_are_kept_under_harmless_names(stage: Stage, tmp_path: Path) -> None:
@@ -114,13 +150,15 @@ async def test_files_of_the_bot_are_kept_under_harmless_names(stage: Stage, tmp_
     await stage.run("one", "two")
     assert (stage.folder / "报告.txt").read_text() == "content"
     assert (stage.folder / "报告 (2).txt").read_text() == "content"
-    assert f"[file] {stage.folder / '报告.txt'} (7 bytes)" in stage.shown
+    assert f"[file] {nearer(stage.folder / '报告.txt')} (7 bytes)" in stage.shown
 
 
 async def test_a_message_can_be_delivered_again_and_taken_back(stage: Stage) -> None:
     assert await stage.run("/repeat", "/recall", "hello", "/repeat", "/recall") == 0
     assert len(stage.bot.heard) == 1
     assert stage.shown.count("nothing was written yet") == 2
+    assert "(delivered again; no second answer is right)" in stage.shown
+    assert "(taken back, and the bot told of it)" in stage.shown
 
 
 async def test_the_bots_next_message_can_be_throttled(stage: Stage) -> None:
@@ -128,6 +166,15 @@ async def test_the_bots_next_message_can_be_throttled(stage: Stage) -> None:
     assert "is refused for 3 s" in stage.shown
     assert "is refused for 5 s" in stage.shown
     assert "takes seconds as a number" in stage.shown
+
+
+async def test_a_refusal_of_the_bots_message_is_shown(stage: Stage) -> None:
+    stage.bot.answer = lambda item: ""
+    await stage.run("/throttle 3", wait_seconds=0.05)
+    assert "it may come again" not in stage.shown
+    stage.bot.answer = echo
+    await stage.run("/throttle 3", "hello", wait_seconds=0.05)
+    assert "(the bot's message was refused: it may come again in 3 s)" in stage.shown
 
 
 async def test_slashes_that_are_not_ours_are_messages(stage: Stage) -> None:
@@ -146,6 +193,16 @@ async def test_a_refusal_is_shown_without_its_controls(stage: Stage) -> None:
     assert await stage.run("hello", wait_seconds=0.05) == 1
     assert "refused with status 503: not\N{REPLACEMENT CHARACTER}[2J today" in stage.shown
     assert "\x1b" not in stage.shown
+
+
+@pytest.mark.parametrize(("status", "step"), [(403, "its secrets are others"), (404, "it has no such account")])
+async def test_what_was_refused_for_good_is_not_waited_for_and_the_next_step_is_told(
+    stage: Stage, status: int, step: str
+) -> None:
+    stage.bot.status = status
+    assert await stage.run("hello", "again", wait_seconds=86_400.0) == 1
+    assert stage.shown.count(f"(the daemon did not take it: {step}") == 2
+    assert "no answer in" not in stage.shown
 
 
 async def test_a_daemon_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from email.utils import format_datetime
@@ -34,23 +34,27 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An answer with ``code`` in place of the due one; ``fields`` are its further ones."""
+    """An answer with ``code`` in place of the due one; ``fields`` are its further ones.
+
+    ``told`` is called when it is given.
+    """
 
     code: int
     status: int = 400
     text: str = "refused"
     headers: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)
+    told: Callable[[], None] = lambda: None
 
     def answer(self) -> web.Response:
         body = {"code": self.code, "msg": self.text, **self.fields}
         return web.json_response(body, status=self.status, headers=self.headers)
 
 
-def throttled(seconds: float) -> Refusal:
+def throttled(seconds: float, told: Callable[[], None] = lambda: None) -> Refusal:
     """What the rate limiter answers."""
     reset = {"x-ogw-ratelimit-limit": "50", "x-ogw-ratelimit-reset": str(seconds)}
-    return Refusal(99991400, 429, "request trigger frequency limit", reset)
+    return Refusal(99991400, 429, "request trigger frequency limit", reset, told=told)
 
 
 class FakeFeishu:
@@ -196,6 +200,7 @@ class FakeFeishu:
         self, request: web.Request, handler: Handler, fault: Fault | Refusal | None
     ) -> web.StreamResponse:
         if isinstance(fault, Refusal):
+            fault.told()
             return fault.answer()
         if fault == Fault.STALL:
             await asyncio.Event().wait()

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar, cast
 import tenacity
 
 from bridge.clock import Clock
-from bridge.errors import ChannelError, CredentialsError, UnreachableError
+from bridge.errors import BridgeError, ChannelError, CredentialsError, StoreError, UnreachableError
 
 R = TypeVar("R")
 
@@ -77,16 +77,14 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What is repeated, how often, how patiently. ``CredentialsError`` never is: a person must mend it."""
+    """What is repeated, and how patiently: for ever. ``CredentialsError`` never is: a person must mend it."""
 
-    repeats: type[ChannelError]
-    tries: int | None = None  # None: for ever
+    repeats: type[BridgeError]
     bounds: Sequence[float] = DOUBLING
-    patience_seconds: float = DAY_SECONDS + 60.0  # a longer wait ends the tries instead
 
 
 RECEIVING = Policy(repeats=ChannelError)
-SENDING = Policy(repeats=UnreachableError, tries=3, bounds=(1.0, 2.0), patience_seconds=10.0)
+STORING = Policy(repeats=StoreError)
 
 
 async def retrying(
@@ -94,21 +92,17 @@ async def retrying(
     policy: Policy,
     clock: Clock,
     rng: Randomness,
-    on_failure: Callable[[ChannelError], None] = lambda _: None,
+    on_failure: Callable[[BridgeError], None],
 ) -> R:
     """The result of ``call``, repeated under ``policy``; ``on_failure`` hears of each failure before a wait.
 
-    The last failure is raised when the tries are used up; any error outside the policy is raised at once.
+    Any error outside the policy is raised at once.
     """
     backoff = Backoff(clock, rng, bounds=policy.bounds)
 
     def wait_seconds(state: tenacity.RetryCallState) -> float:
         error = _failure(state)
         return backoff.next_seconds(error.retry_after_seconds if isinstance(error, UnreachableError) else 0.0)
-
-    def is_over(state: tenacity.RetryCallState) -> bool:
-        used_up = policy.tries is not None and state.attempt_number >= policy.tries
-        return used_up or state.upcoming_sleep > policy.patience_seconds
 
     def is_repeated(error: BaseException) -> bool:
         return isinstance(error, policy.repeats) and not isinstance(error, CredentialsError)
@@ -117,13 +111,12 @@ async def retrying(
         sleep=clock.sleep,
         retry=tenacity.retry_if_exception(is_repeated),
         wait=wait_seconds,
-        stop=is_over,
         before_sleep=lambda state: on_failure(_failure(state)),
         reraise=True,
     )(call)
 
 
-def _failure(state: tenacity.RetryCallState) -> ChannelError:
+def _failure(state: tenacity.RetryCallState) -> BridgeError:
     """The error that is about to be repeated, so one that ``is_repeated`` let pass."""
     outcome = cast(tenacity.Future, state.outcome)
-    return cast(ChannelError, outcome.exception())
+    return cast(BridgeError, outcome.exception())

@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge.errors import ChannelError, ConfigError, CredentialsError, OutcomeUnknownError, UnreachableError
-from bridge.retry import DAY_SECONDS, DOUBLING, RECEIVING, SENDING, Backoff, Policy, full_jitter, retrying
+from bridge.errors import (
+    BridgeError,
+    ChannelError,
+    ConfigError,
+    CredentialsError,
+    OutcomeUnknownError,
+    StoreError,
+    UnreachableError,
+)
+from bridge.retry import DAY_SECONDS, DOUBLING, RECEIVING, STORING, Backoff, Policy, full_jitter, retrying
 
 
 class Waits:
@@ -98,51 +106,47 @@ def test_no_wait_is_under_the_floor_nor_under_what_the_platform_asked_for() -> N
     assert Backoff(Waits(), Lower()).next_seconds(-5.0) == 0.0
 
 
+def ignored(error: BridgeError) -> None:
+    """For tests that look at something else."""
+
+
 async def test_what_works_is_called_once_and_without_a_wait() -> None:
     clock = Waits()
-    assert await retrying(Script(), SENDING, clock, Upper()) == 1
+    assert await retrying(Script(), RECEIVING, clock, Upper(), ignored) == 1
     assert clock.waits == []
 
 
-async def test_sending_is_tried_three_times_and_then_its_last_failure_is_raised() -> None:
-    clock, last = Waits(), UnreachableError("third")
-    call = Script(UnreachableError("first"), UnreachableError("second"), last, UnreachableError("fourth"))
-    heard: list[ChannelError] = []
-    with pytest.raises(UnreachableError) as raised:
-        await retrying(call, SENDING, clock, Upper(), heard.append)
-    assert raised.value is last
-    assert (call.calls, clock.waits) == (3, [1.0, 2.0])
-    assert [str(error) for error in heard] == ["first", "second"]
+async def test_each_failure_is_heard_before_its_wait() -> None:
+    heard: list[str] = []
+    call = Script(UnreachableError("first"), ChannelError("second"))
+    assert await retrying(call, RECEIVING, Waits(), Upper(), lambda error: heard.append(str(error))) == 3
+    assert heard == ["first", "second"]
 
 
-async def test_sending_does_not_sit_out_a_long_wait_that_the_platform_asks_for() -> None:
-    clock, call = Waits(), Script(UnreachableError("busy", 60.0))
-    with pytest.raises(UnreachableError):
-        await retrying(call, SENDING, clock, Upper())
-    assert (call.calls, clock.waits) == (1, [])
-
-
-async def test_sending_repeats_nothing_whose_outcome_is_unknown() -> None:
-    call = Script(OutcomeUnknownError("cut off"))
-    with pytest.raises(OutcomeUnknownError):
-        await retrying(call, SENDING, Waits(), Upper())
-    assert call.calls == 1
+async def test_a_store_that_takes_nothing_is_asked_again_and_a_platform_then_is_not() -> None:
+    clock = Waits()
+    assert (
+        await retrying(Script(StoreError("full"), StoreError("full")), STORING, clock, Upper(), ignored) == 3
+    )
+    assert clock.waits == [1.0, 2.0]
+    with pytest.raises(ChannelError):
+        await retrying(Script(ChannelError("odd")), STORING, clock, Upper(), ignored)
 
 
 async def test_receiving_goes_on_for_as_long_as_the_platform_gives_no_usable_answer() -> None:
     clock = Waits()
     errors = [UnreachableError("busy", 30.0), OutcomeUnknownError("cut off"), *[ChannelError("odd")] * 20]
-    assert await retrying(Script(*errors), RECEIVING, clock, Upper()) == 23
+    assert await retrying(Script(*errors), RECEIVING, clock, Upper(), ignored) == 23
     assert clock.waits[:3] == [31.0, 2.0, 4.0]
     assert clock.waits[-1] == 60.0
 
 
 @pytest.mark.parametrize("error", [CredentialsError("no"), ConfigError("no"), ValueError("a bug")])
-@pytest.mark.parametrize("policy", [RECEIVING, SENDING, Policy(repeats=CredentialsError)])
+@pytest.mark.parametrize("policy", [RECEIVING, STORING, Policy(repeats=CredentialsError)])
 async def test_what_a_person_must_mend_is_never_repeated(error: Exception, policy: Policy) -> None:
     call = Script(error)
     with pytest.raises(type(error)):
-        await retrying(call, policy, Waits(), Upper())
+        await retrying(call, policy, Waits(), Upper(), ignored)
     assert call.calls == 1
 
 
@@ -153,7 +157,7 @@ async def test_cancelling_ends_a_wait_at_once() -> None:
 
     call = Script(UnreachableError("down"))
     async with asyncio.TaskGroup() as tasks:
-        waiting = tasks.create_task(retrying(call, RECEIVING, Forever(), Upper()))
+        waiting = tasks.create_task(retrying(call, RECEIVING, Forever(), Upper(), ignored))
         for _ in range(5):
             await asyncio.sleep(0)
         waiting.cancel()

@@ -20,7 +20,6 @@ from bridge.channel import (
     ChannelError,
     Claimed,
     ConfigError,
-    CredentialsError,
     Identity,
     Inbound,
     Item,
@@ -36,7 +35,7 @@ from bridge.clock import unix_ms
 from bridge.errors import StoreError
 from bridge.ids import ConversationKey, MessageId
 from bridge.relay import asked, outbox, payload
-from bridge.relay.contact import Health, OnlyTrouble, PlatformClock, probe, stored_identity
+from bridge.relay.contact import Health, OnlyTrouble, PlatformClock, Trouble, probe, stored_identity
 from bridge.relay.conversation import Conversation, Message, Work
 from bridge.relay.delivery import Delivery, Terms
 from bridge.relay.draft import Draft, draft
@@ -47,7 +46,7 @@ from bridge.relay.session import Authority, Server
 from bridge.relay.setup import Setup
 from bridge.relay.tending import tend
 from bridge.relay.texts import language_of
-from bridge.retry import Backoff
+from bridge.retry import RECEIVING, STORING, retrying
 from bridge.store.contract import Answer as EndClaim
 from bridge.store.contract import (
     Bind,
@@ -214,24 +213,16 @@ class Account:
     # --- receive and claim ----------------------------------------------------------
 
     async def _receive(self, run: Run, channel: Polls, health: Health, checkpoint: str) -> None:
-        backoff = Backoff(self._clock, self._setup.rng)
-        batch: Batch | None = None  # kept until it is durable: asking for the next one acknowledges it
+        clock, rng = self._clock, self._setup.rng
+        trouble = Trouble(health, self._log, "receive.failed", "receiving fails; it is tried again")
         while True:
-            try:
-                batch = batch or await _next_batch(channel, checkpoint)
-                await self._claim(run, batch.items, batch.checkpoint)
-            except CredentialsError:
-                raise
-            except (ChannelError, StoreError) as error:
-                health.lost("receiving fails; it is tried again")
-                if backoff.failures == 0:
-                    self._log.warning("receive.failed", reason=str(error))
-                await backoff.wait(getattr(error, "retry_after_seconds", 0.0))
-                continue
-            backoff.reset()
+            batch = await retrying(partial(_next_batch, channel, checkpoint), RECEIVING, clock, rng, trouble)
+            # kept until it is durable: asking for the next one acknowledges it
+            claim = partial(self._claim, run, batch.items, batch.checkpoint)
+            await retrying(claim, STORING, clock, rng, trouble)
+            trouble.over()
             health.contact()
             checkpoint = batch.checkpoint if batch.checkpoint is not None else checkpoint
-            batch = None
 
     async def handle(self, request: Request) -> Answer | FileAnswer:
         """Serve one HTTP request to the account's route. Raises StoreError when nothing could be stored."""

@@ -7,8 +7,6 @@ from datetime import datetime
 from typing import Protocol, assert_never
 
 from bridge.channel import (
-    ChannelError,
-    CredentialsError,
     Delivered,
     Identity,
     Probes,
@@ -17,9 +15,10 @@ from bridge.channel import (
     Withdrawn,
 )
 from bridge.clock import Clock
+from bridge.errors import BridgeError
 from bridge.logs import Logger
 from bridge.relay.setup import Setup
-from bridge.retry import Backoff
+from bridge.retry import RECEIVING, retrying
 from bridge.store.contract import IdentityOf, SetIdentity
 
 PROBE_SECONDS = 300.0
@@ -58,6 +57,23 @@ def proves_contact(outcome: SendOutcome) -> bool:
             assert_never(outcome)
 
 
+class Trouble:
+    """Tells of something that is repeated until it works: the health each time, the log once."""
+
+    def __init__(self, health: Health, log: Logger, event: str, reason: str) -> None:
+        self._health, self._log, self._event, self._reason = health, log, event, reason
+        self._told = False
+
+    def __call__(self, error: BridgeError) -> None:
+        self._health.lost(self._reason)
+        if not self._told:
+            self._told = True
+            self._log.warning(self._event, reason=str(error))
+
+    def over(self) -> None:
+        self._told = False
+
+
 class PlatformClock:
     """How far the platform's clock is ahead of ours: ages are judged by it. Much is told once."""
 
@@ -90,19 +106,10 @@ async def probe(
     Raises:
         CredentialsError: the platform refuses the account.
     """
-    backoff = Backoff(setup.clock, setup.rng)
+    trouble = Trouble(health, setup.log, "probe.failed", "the platform does not answer")
     while True:
-        try:
-            identity = await channel.probe()
-        except CredentialsError:
-            raise
-        except ChannelError as error:
-            health.lost("the platform does not answer")
-            if backoff.failures == 0:
-                setup.log.warning("probe.failed", reason=str(error))
-            await backoff.wait()
-            continue
-        backoff.reset()
+        identity = await retrying(channel.probe, RECEIVING, setup.clock, setup.rng, trouble)
+        trouble.over()
         health.contact()
         health.known(bot_id=identity.bot_id)
         platform.learn(identity.platform_time)

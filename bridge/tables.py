@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from codecs import BOM_UTF8
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_origin
@@ -28,6 +29,24 @@ _WORDS = {
 _COUNTED = re.compile(r" after validation, not \d+$")
 _SUBJECT = re.compile(r"^(Tuple|List|Set|String|Dictionary) should ")
 _PLACE = re.compile(r"\(at (line \d+, column \d+|end of document)\)")
+_BEGINNING = re.compile(r"'\^([A-Za-z0-9_-]+)\[")
+_BROKEN = {
+    "Cannot overwrite a value": "this key is there twice",
+    "Duplicate inline table key": "this key is there twice",
+    "Cannot declare": "this table is there twice",
+    "Cannot mutate": "this table is there twice",
+    "Expected '=' after a key": "a key needs = and a value",
+    "Invalid value": "this is no value: a text stands in quotes",
+    'Expected "\'"': "a quote is not closed",
+    "Unterminated string": "a quote is not closed",
+    "Illegal character '\\n'": "a quote is not closed",
+    "Unclosed": "a bracket is not closed",
+    "Expected ']'": "a bracket is not closed",
+    "Expected newline": "something stands behind the value",
+    "Invalid statement": "this is neither a setting nor a table",
+    "Unescaped": "this character cannot stand there",
+    "Illegal character": "this character cannot stand there",
+}  # by how the library's words begin, which may go on with what stands there
 
 
 class TableError(ConfigError):
@@ -46,6 +65,8 @@ def parse(path: Path) -> dict[str, Any]:
             never quotes the line, which may hold anything.
     """
     raw = read_private(path.resolve() if path.is_symlink() else path)
+    if raw.startswith(BOM_UTF8):
+        raise ConfigError(f"{path}: it begins with a byte order mark: save it as UTF-8 without one")
     try:
         return tomllib.loads(raw.decode())
     except UnicodeDecodeError as error:
@@ -53,9 +74,8 @@ def parse(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: line {line} is not UTF-8: save the file as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         place = _PLACE.search(str(error))
-        raise ConfigError(
-            f"{path}: not TOML at {place[1] if place else 'an unknown place'}: mend it"
-        ) from None
+        why = next((why for said, why in _BROKEN.items() if str(error).startswith(said)), "mend it")
+        raise ConfigError(f"{path}: not TOML at {place[1] if place else 'an unknown place'}: {why}") from None
     except RecursionError:
         raise ConfigError(f"{path}: nested too deeply: no setting needs that") from None
 
@@ -83,8 +103,22 @@ def _explain(error: ValidationError, model: type[BaseModel], path: Path, where: 
             continue  # it lacks only the entries that are wrong
         keys, holder = _walk(model, item["loc"])
         dotted = ".".join(filter(None, [where, *keys])) or "the whole file"
-        reasons.setdefault(dotted, {})[_reason(item["type"], item["msg"], keys, holder)] = None
-    return [f"{path}: {key}: {', or '.join(texts)}" for key, texts in reasons.items()]
+        reason = _reason(item["type"], item["msg"], keys, holder)
+        reasons.setdefault(dotted, {})[_of_entry(item["loc"], reason)] = None
+    return [f"{path}: {key}: {_together(list(texts))}" for key, texts in reasons.items()]
+
+
+def _of_entry(loc: tuple[int | str, ...], reason: str) -> str:
+    """``reason``, naming the entry where it is about one of a list's."""
+    at = [step for step in loc if isinstance(step, int)]
+    return f"entry {at[-1] + 1}: {reason}" if at else reason
+
+
+def _together(texts: list[str]) -> str:
+    """What members of a union want is an alternative, unless one of them has only wrong entries."""
+    if entries := [text for text in texts if text.startswith("entry ")]:
+        return "; ".join(entries)
+    return ", or ".join([texts[0], *(text.removeprefix("must be ") for text in texts[1:])])
 
 
 def _is_inside(loc: tuple[int | str, ...], outer: tuple[int | str, ...]) -> bool:
@@ -113,6 +147,8 @@ def _reason(kind: str, message: str, keys: list[str], holder: type[BaseModel]) -
         return f"no such setting: did you mean {near[0]}?" if near else "no such setting: remove it"
     if kind == "missing":
         return "missing: set it"
+    if kind == "string_pattern_mismatch" and (beginning := _BEGINNING.search(message)):
+        return f"must begin with {beginning[1]}, as the platform gives it"
     for said, better in _WORDS.items():
         message = message.replace(said, better)
     return _SUBJECT.sub("must ", _COUNTED.sub("", message))

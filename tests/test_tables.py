@@ -30,6 +30,7 @@ class Model(BaseModel):
     who: Literal["owner", "anyone"] | tuple[str, ...] = "owner"
     media: Inner = Inner()
     free: dict[str, dict[str, int]] = {}
+    app: Annotated[str, Field(pattern="^app_[0-9]{1,9}$")] = "app_1"
     keys: Annotated[tuple[Key, ...], Field(min_length=1, max_length=2)] = ("a",)
 
     @model_validator(mode="after")
@@ -99,6 +100,33 @@ def test_broken_toml_is_told_by_its_place_and_not_by_its_text(tmp_path: Path, te
     assert caught.value.__cause__ is None
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a = 1\na = 2\n", "this key is there twice"),
+        ("[a]\n[a]\n", "this table is there twice"),
+        ("a = []\n[[a]]\n", "this table is there twice"),
+        ("a = {b = 1, b = 2}\n", "this key is there twice"),
+        ("a 1\n", "a key needs = and a value"),
+        ("a = b\n", "this is no value: a text stands in quotes"),
+        ("a = 'b\n", "a quote is not closed"),
+        ('a = """b', "a quote is not closed"),
+        ("a = [1\n", "a bracket is not closed"),
+        ("a = {b = 1\n", "a bracket is not closed"),
+        ("[a\n", "a bracket is not closed"),
+        ("a = 1 2\n", "something stands behind the value"),
+        ("= 1\n", "this is neither a setting nor a table"),
+        ('a = "\\q"\n', "this character cannot stand there"),
+        ('a = "\x01"\n', "this character cannot stand there"),
+        ("\ufeffa = 1\n", "it begins with a byte order mark: save it as UTF-8 without one"),
+    ],
+)
+def test_broken_toml_is_told_with_its_reason(tmp_path: Path, text: str, reason: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(write(tmp_path, text))
+    assert reason in str(caught.value)
+
+
 def test_text_that_is_not_utf_8_is_told_by_its_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="line 3 is not UTF-8"):
         parse(write(tmp_path, b"a = 1\nb = 2\nc = '\xff'\n"))
@@ -132,14 +160,16 @@ def test_a_good_table_becomes_its_model() -> None:
         ({"port": "80"}, "port: must be a whole number"),
         ({"port": 1.5}, "port: must be a whole number"),
         ({"name": 5}, "name: must be a string"),
-        ({"who": "nobody"}, "who: must be 'owner' or 'anyone', or must be a list"),
-        ({"who": [1, 2]}, "who: must be 'owner' or 'anyone', or must be a string"),
+        ({"who": "nobody"}, "who: must be 'owner' or 'anyone', or a list"),
+        ({"who": ["a", 2, 3]}, "who: entry 2: must be a string; entry 3: must be a string"),
         ({"free": {"a": {"b": "c"}}}, "free.a.b: must be a whole number"),
         ({"free": {"a": 1}}, "free.a: must be a table"),
         ({"keys": []}, "keys: must have at least 1 item"),
         ({"keys": ["a", "b", "c"]}, "keys: must have at most 2 items"),
-        ({"keys": [""]}, "keys: must have at least 1 character"),
-        ({"keys": ["A"]}, "keys: must match pattern '^[a-z]*$'"),
+        ({"keys": [""]}, "keys: entry 1: must have at least 1 character"),
+        ({"keys": ["a", "A"]}, "keys: entry 2: must match pattern '^[a-z]*$'"),
+        ({"keys": ["a", 1, ""]}, "keys: entry 2: must be a string; entry 3: must have at least 1 character"),
+        ({"app": SECRET}, "app: must begin with app_, as the platform gives it"),
         ({"name": "unfit"}, "the whole file: name needs a port"),
         ([], "the whole file: must be a table"),
     ],

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, SecretStr
 
@@ -26,6 +26,8 @@ from bridge.ids import AccountId
 from bridge.logs import register_secret
 from bridge.paths import Home, plain_name, read_private
 from bridge.tables import TableError, validate
+
+R = TypeVar("R")
 
 MAX_CREDENTIAL_FILES = 128  # of one channel
 
@@ -80,7 +82,7 @@ def accounts(
     for channel in {*config.channels, *known}:
         tables = config.channels.get(channel, {})
         if channel not in known:
-            found += _unknown(channel, tables, known)
+            found += _unknown(home, channel, tables, known)
             continue
         try:
             _with_credentials(home, channel)
@@ -113,7 +115,7 @@ def _of_channel(
     try:
         spec = channels.load(channel)
     except ConfigError as error:
-        return [_broken(channel, name, str(error)) for name in tables]
+        return [_broken(channel, name, f"{home.config}: channels.{channel}: {error}") for name in tables]
     shared = config.daemon.workspace
     return [_account(home, spec, name, table, shared, environ) for name, table in tables.items()]
 
@@ -146,18 +148,48 @@ def _account(
 ) -> AccountSetup | BrokenAccount:
     where = f"channels.{spec.name}.{_shown(name)}"
     own = {key: value for key, value in table.items() if key != "credentials"}
-    try:
-        _check_name(name, f"{home.config}: {where}")
-        settings = validate(spec.settings, own, home.config, where)
-        _check_ids(settings, f"{home.config}: {where}")
-        workspace = _workspace(settings.workspace, where, shared_workspace, home)
-        secrets = _credentials(home, spec, name, table.get("credentials", {}), environ)
-    except TableError as error:
-        return _broken(spec.name, name, *error.lines, enabled=own.get("enabled") is not False)
-    except ConfigError as error:
-        return _broken(spec.name, name, str(error), enabled=own.get("enabled") is not False)
+    told: list[str] = []
+    _noted(told, lambda: _check_name(name, f"{home.config}: {where}"))
+    if told:  # its name leads to no file
+        return _broken(spec.name, name, *told, enabled=own.get("enabled") is not False)
+    told += _secrets_in(own, spec, home, name)
+    settings = _noted(told, lambda: validate(spec.settings, own, home.config, where))
+    workspace = None
+    if settings is not None:
+        named = settings
+        _noted(told, lambda: _check_ids(named, f"{home.config}: {where}"))
+        workspace = _noted(told, lambda: _workspace(named.workspace, where, shared_workspace, home))
+    secrets = _noted(told, lambda: _credentials(home, spec, name, table.get("credentials", {}), environ))
+    if told or settings is None or workspace is None or secrets is None:
+        return _broken(spec.name, name, *told, enabled=own.get("enabled") is not False)
     id_ = AccountId(f"{spec.name}:{name}")
     return AccountSetup(id_, spec.name, name, spec, settings, secrets, workspace)
+
+
+def _noted(lines: list[str], check: Callable[[], R]) -> R | None:
+    """What ``check`` gives; a mistake is added to ``lines`` instead, so that all are told at once."""
+    try:
+        return check()
+    except TableError as error:
+        lines += error.lines
+    except ConfigError as error:
+        lines.append(str(error))
+    return None
+
+
+def _secrets_in(own: dict[str, Any], spec: ChannelSpec, home: Home, name: str) -> list[str]:
+    """Take secrets out of an account's own table, where none belongs, with a line for each."""
+    misplaced = [
+        key for key in own if key in spec.credentials.model_fields.keys() - spec.settings.model_fields
+    ]
+    for key in misplaced:
+        del own[key]
+    where, path = f"{home.config}: channels.{spec.name}.{name}", home.credentials(spec.name, name)
+    return [_misplaced(f"{where}.{key}", path) for key in misplaced]
+
+
+def _misplaced(where: str, path: Path) -> str:
+    return f'{where}: no secret belongs into this file: put it into {path}, or write {{ env = "NAME" }}'
 
 
 def _check_name(name: str, where: str) -> None:
@@ -216,10 +248,7 @@ def _from_environment(table: Any, where: str, path: Path, environ: Mapping[str, 
     given: dict[str, Any] = {}
     for key, value in table.items():
         if not isinstance(value, dict) or set(value) != {"env"} or not isinstance(value["env"], str):
-            raise ConfigError(
-                f"{where}.{key}: no secret belongs into this file: "
-                f'put it into {path}, or write {{ env = "NAME" }}'
-            )
+            raise ConfigError(_misplaced(f"{where}.{key}", path))
         if not environ.get(value["env"]):
             raise ConfigError(
                 f"{where}.{key}: the environment has no {value['env']}: set it before the start"
@@ -260,11 +289,14 @@ def _secrets_of(value: object) -> Iterator[str]:
                 yield from _secrets_of(inner)
 
 
-def _unknown(channel: str, tables: Mapping[str, Any], known: list[str]) -> list[AccountSetup | BrokenAccount]:
+def _unknown(
+    home: Home, channel: str, tables: Mapping[str, Any], known: list[str]
+) -> list[AccountSetup | BrokenAccount]:
     near = get_close_matches(channel, known, n=1)
     help_ = f"did you mean {near[0]}?" if near else f"installed are: {', '.join(known) or 'none'}"
     return [
-        _broken(channel, name, f"channels.{_shown(channel)}: no such channel: {help_}") for name in tables
+        _broken(channel, name, f"{home.config}: channels.{_shown(channel)}: no such channel: {help_}")
+        for name in tables
     ]
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from bridge.tables import parse, validate
+from bridge.tables import TableError, parse, validate
 
 Positive = Annotated[int, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -139,3 +139,21 @@ def load(path: Path) -> Config:
         TableError: a table other than those is wrong, or the nesting of those is.
     """
     return validate(Config, parse(path), path)
+
+
+def load_all(path: Path) -> tuple[Config, list[str]]:
+    """The settings without the tables that are wrong, and a line for each mistake in those.
+
+    Raises:
+        ConfigError: as ``load``, for the file as a whole.
+    """
+    good: dict[str, Any] = {}
+    lines: list[str] = []
+    for name, table in parse(path).items():
+        try:
+            validate(Config, {name: table}, path)
+        except TableError as error:
+            lines += error.lines
+        else:
+            good[name] = table
+    return validate(Config, good, path), lines

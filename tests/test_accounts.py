@@ -225,9 +225,33 @@ def test_one_broken_account_leaves_the_others_alone(home: Home) -> None:
 
 
 def test_all_mistakes_of_one_account_are_told(home: Home) -> None:
+    keep(home, "main", {"token": SECRET})
     found = one(home, {"ownr": "u1", "enabled": "yes"})
     assert isinstance(found, BrokenAccount)
     assert len(found.reasons) == 2
+
+
+def test_mistakes_of_every_kind_are_told_together(home: Home) -> None:
+    keep(home, "main", {"tokn": SECRET})
+    found = one(home, {"ownr": "u1", "base": 3})
+    assert isinstance(found, BrokenAccount)
+    assert [line.partition(": ")[2] for line in found.reasons] == [
+        "channels.pigeon.main.base: must be a string",
+        "channels.pigeon.main.ownr: no such setting: did you mean owner?",
+        "token: missing: set it",
+        "tokn: no such setting: did you mean token?",
+    ]
+    found = one(home, {"owner": " u", "workspace": "x", "credentials": 3})
+    assert isinstance(found, BrokenAccount)
+    assert len(found.reasons) == 3
+
+
+def test_a_secret_in_the_settings_is_told_where_it_belongs(home: Home) -> None:
+    found = one(home, {"token": SECRET, "ownr": "u1"})
+    told = reason(found)
+    assert "channels.pigeon.main.token: no secret belongs into this file: put it into " in told
+    assert "channels.pigeon.main.ownr: no such setting" in told
+    assert "token: no such setting" not in told
 
 
 def test_a_broken_account_that_is_switched_off_is_off(home: Home) -> None:
@@ -291,7 +315,7 @@ def test_an_account_name_that_is_no_plain_name_takes_no_other_accounts_place(hom
 
 def test_an_unknown_channel_is_told_with_what_is_near_or_installed(home: Home) -> None:
     near, far = read(home, {"pidgeon": {"a": {}}, "zzz": {"b": {}}})
-    assert "did you mean pigeon?" in reason(near)
+    assert reason(near) == f"{home.config}: channels.pidgeon: no such channel: did you mean pigeon?"
     assert "installed are: broken, open, pigeon, raven" in reason(far)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.config import Config, load
+from bridge.config import Config, load, load_all
 from bridge.errors import ConfigError
 from bridge.tables import TableError
 
@@ -69,3 +69,14 @@ def test_a_public_address_may_have_a_path_and_need_not_be_there(tmp_path: Path, 
 def test_a_missing_file_is_an_operators_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is missing"):
         load(tmp_path / "config.toml")
+
+
+def test_what_is_right_is_read_beside_what_is_wrong(tmp_path: Path) -> None:
+    config, lines = load_all(write(tmp_path, "[web]\nprot = 1\n[daemon]\nagent = 'x'\n[limits]\nturns = 0\n"))
+    assert (config.daemon.agent, config.web, config.limits) == ("x", Config().web, Config().limits)
+    assert [line.partition(": ")[2] for line in lines] == [
+        "web.prot: no such setting: did you mean port?",
+        "limits.turns: must be greater than 0",
+    ]
+    with pytest.raises(ConfigError, match="not TOML"):
+        load_all(write(tmp_path, "[[["))

@@ -10,6 +10,7 @@ from bridge.cli.common import add_home, home
 from bridge.errors import ConfigError
 
 if TYPE_CHECKING:
+    from bridge.accounts import AccountSetup
     from bridge.cli.common import Commands
     from bridge.config import Config
     from bridge.paths import Home
@@ -24,32 +25,58 @@ def register(commands: Commands) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit 0 when all is well, 2 when anything is wrong; each problem is a line."""
+    """Exit 0 when all is well, 2 when anything is wrong; each problem and each warning is a line."""
     where = home(args)
-    found = problems(where)
-    for line in found:
+    wrong, odd = findings(where)
+    for line in [*wrong, *(f"warning: {line}" for line in odd)]:
         print(line)
-    if not found:
+    if not wrong:
         print(f"{where.config}: good")
-    return 2 if found else 0
+    return 2 if wrong else 0
 
 
-def problems(where: Home) -> list[str]:
-    """Every problem of the file, of each account with its credentials, and of the chosen agent."""
+def findings(where: Home) -> tuple[list[str], list[str]]:
+    """What is wrong with the file, each account with its credentials and the agent; and what is odd."""
     from bridge import registry
-    from bridge.accounts import BrokenAccount, accounts
-    from bridge.config import load
-    from bridge.tables import TableError
+    from bridge.accounts import AccountSetup, BrokenAccount, accounts, unused_credentials
+    from bridge.config import load_all
 
     try:
-        config = load(where.config)
-        found = accounts(config, where, registry.channels(), os.environ)
-    except TableError as error:
-        return list(error.lines)
+        config, wrong = load_all(where.config)
+    except ConfigError as error:
+        return [str(error)], []
+    channels = registry.channels()
+    found = accounts(config, where, channels, os.environ)
+    wrong += workspace_problems(config, where)
+    wrong += [reason for account in found if isinstance(account, BrokenAccount) for reason in account.reasons]
+    wrong += agent_problems(config, where)
+    ready = [account for account in found if isinstance(account, AccountSetup)]
+    odd = [line for account in ready if (line := powerless(account, where))]
+    if config.channels or not wrong:  # else their table may be what is wrong
+        odd += unused_credentials(config, where, channels)
+    return list(dict.fromkeys(wrong)), odd
+
+
+def workspace_problems(config: Config, where: Home) -> list[str]:
+    from bridge.accounts import check_workspace
+
+    try:
+        check_workspace(config.daemon.workspace, f"{where.config}: daemon.workspace")
     except ConfigError as error:
         return [str(error)]
-    lines = [reason for account in found if isinstance(account, BrokenAccount) for reason in account.reasons]
-    return lines + agent_problems(config, where)
+    return []
+
+
+def powerless(account: AccountSetup, where: Home) -> str:
+    """What is odd about whom the account answers or gives tools; "": nothing."""
+    settings, table = account.settings, f"{where.config}: channels.{account.channel}.{account.account}"
+    if settings.owner:
+        return ""
+    if settings.remote_tools == "owner":
+        return f"{table}: remote_tools is for the owner, and there is none: set owner"
+    if settings.senders == "owner":
+        return f"{table}: it answers its owner alone, and there is none: set owner, or senders"
+    return ""
 
 
 def agent_problems(config: Config, where: Home) -> list[str]:
@@ -58,12 +85,13 @@ def agent_problems(config: Config, where: Home) -> list[str]:
 
     agents = registry.agents()
     lines: list[str] = []
-    for name in {config.daemon.agent, *config.agents}:
+    for name in sorted({config.daemon.agent, *config.agents}):
+        table = config.agents.get(name)
+        key = "daemon.agent" if table is None else f"agents.{name}"
         try:
-            table = config.agents.get(name, {})
-            validate(agents.load(name).settings, table, where.config, f"agents.{name}")
+            validate(agents.load(name).settings, table or {}, where.config, key)
         except TableError as error:
             lines += error.lines
         except ConfigError as error:
-            lines.append(f"{where.config}: agents.{name}: {error}")
-    return sorted(lines)
+            lines.append(f"{where.config}: {key}: {error}")
+    return lines

@@ -27,8 +27,54 @@ def home(tmp_path: Path) -> Home:
 
 
 def test_good_settings_are_said_to_be_good(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    code, lines = check(home, "[agents.echo]\n[channels.webhook.demo]\n", capsys)
+    code, lines = check(home, "[agents.echo]\n[channels.webhook.demo]\nowner = 'u1'\n", capsys)
     assert (code, lines) == (0, [f"{home.config}: good"])
+
+
+def test_what_is_odd_is_a_warning_and_no_mistake(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    table = "[channels.webhook.demo]\nremote_tools = 'owner'\nsenders = 'anyone'\n"
+    code, lines = check(home, table, capsys)
+    assert code == 0
+    assert "channels.webhook.demo: remote_tools is for the owner, and there is none: set owner" in lines[0]
+    assert (lines[0].partition(":")[0], lines[1:]) == ("warning", [f"{home.config}: good"])
+    code, lines = check(home, "[channels.webhook.demo]\n", capsys)
+    assert (code, len(lines)) == (0, 2)
+    assert "it answers its owner alone" in lines[0]
+    assert check(home, "[channels.webhook.demo]\nsenders = 'anyone'\n", capsys) == (
+        0,
+        [f"{home.config}: good"],
+    )
+
+
+def test_credentials_of_no_account_are_a_warning(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    code, lines = check(home, "", capsys)
+    assert code == 0
+    assert lines[0].startswith(f"warning: {home.credentials('webhook', 'demo')}: not used: ")
+
+
+def test_the_daemons_workspace_is_checked_with_and_without_accounts(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for account in ("", "[channels.webhook.demo]\nowner = 'u1'\n"):
+        code, lines = check(home, f"[daemon]\nworkspace = 'relative'\n{account}", capsys)
+        wrong = [line for line in lines if not line.startswith("warning")]
+        assert code == 2
+        assert len(wrong) == 1
+        assert wrong[0].startswith(f"{home.config}: daemon.workspace: must be an existing directory")
+
+
+def test_mistakes_of_the_daemon_and_of_accounts_are_told_in_one_go(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = "[web]\nprot = 1\n[nonsense]\n[channels.webhook.demo]\nsenders = ['a', 3]\n[agents.ecko]\n"
+    code, lines = check(home, settings, capsys)
+    assert code == 2
+    assert [line.removeprefix(f"{home.config}: ") for line in lines] == [
+        "web.prot: no such setting: did you mean port?",
+        "nonsense: no such setting: remove it",
+        "channels.webhook.demo.senders: entry 2: must be a string",
+        "agents.ecko: there is no agent called 'ecko'; installed: echo",
+    ]
 
 
 def test_every_problem_of_accounts_and_agents_is_a_line(
@@ -53,7 +99,7 @@ def test_every_problem_of_accounts_and_agents_is_a_line(
         "channels.webhook.demo.ownr: no such setting: did you mean owner?",
         f"{home.credentials('webhook', 'none')} is missing: create it with mode 0600",
         "agents.echo.x: no such setting: remove it",
-        "agents.ecko: there is no agent called 'ecko'; installed: echo",
+        "daemon.agent: there is no agent called 'ecko'; installed: echo",
     ]
 
 

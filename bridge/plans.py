@@ -31,6 +31,7 @@ from bridge.tools.places import is_private
 from bridge.version import VERSION
 
 REASON_CHARACTERS = 500
+CONTACT_SECONDS = 1.0  # what the status shows of the last contact is at most so old
 
 log = get_logger(__name__)
 
@@ -38,8 +39,10 @@ log = get_logger(__name__)
 class Served:
     """An account as the daemon has it: run by the supervisor, reached by the listener, and told to send."""
 
-    def __init__(self, account: Account, home: Home) -> None:
-        self._account, self._home = account, home
+    def __init__(self, account: Account, home: Home, clock: Clock) -> None:
+        self._account, self._home, self._clock = account, home, clock
+        self._health: Health | None = None
+        self._contact_at = -CONTACT_SECONDS
 
     @property
     def name(self) -> str:
@@ -50,10 +53,23 @@ class Served:
         return self._account.body_limit_bytes
 
     async def run(self, health: Health) -> None:
+        self._health = health
         await self._account.run(health)
 
     async def handle(self, request: Request) -> Answer | FileAnswer:
-        return await self._account.handle(request)
+        answer = await self._account.handle(request)
+        if isinstance(answer, Answer) and 200 <= answer.status < 300:
+            self._heard()
+        return answer
+
+    def _heard(self) -> None:
+        """What was verified is contact. It ends no trouble: it does not show that sending works again."""
+        now = self._clock.monotonic()
+        if self._health is None or now - self._contact_at < CONTACT_SECONDS:
+            return
+        if self._health.snapshot.state is State.CONNECTED:
+            self._contact_at = now
+            self._health.contact()
 
     async def send(self, to: str, text: str, files: Sequence[Path]) -> None:
         """Put a message and copies of ``files`` into the outbox.
@@ -191,4 +207,4 @@ class Planner:
             log=get_logger("bridge.relay").bind(account=account.id),
             version=VERSION,
         )
-        return lambda: Served(Account(setup), self.home)
+        return lambda: Served(Account(setup), self.home, self.clock)

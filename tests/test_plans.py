@@ -6,18 +6,19 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bridge.channel import Http
+from bridge.channel import Http, Request
 from bridge.channel.contract import Answer
 from bridge.channel.testing.clock import FakeClock
 from bridge.channel.transport import http_session
 from bridge.config import Config, DaemonTable, LimitsTable, StoreTable, WebTable
 from bridge.errors import BridgeError, StoreError
-from bridge.health import Health, RemoteTools, State
+from bridge.health import Health, RemoteTools, Snapshot, State
 from bridge.ids import AccountId
 from bridge.paths import Home, write_private
 from bridge.plans import Planner, Served
@@ -154,6 +155,42 @@ async def test_the_component_is_run_and_reached_by_the_listener(tmp_path: Path) 
         answer = await route.handle(None)  # type: ignore[arg-type] # it does not run: nothing is looked at
         assert isinstance(answer, Answer)
         assert answer.status == 503
+
+
+class Answering:
+    """An account that answers each request with ``status``, and does nothing else."""
+
+    name, body_limit_bytes, status = ACCOUNT, 1, 202
+
+    async def run(self, health: Health) -> None:
+        health.starting()
+
+    async def handle(self, request: Request) -> Answer:
+        return Answer(self.status)
+
+
+async def test_a_request_that_verified_is_the_last_contact_and_ends_no_trouble(tmp_path: Path) -> None:
+    clock, answering = FakeClock(), Answering()
+    served = Served(answering, Home(tmp_path), clock)  # type: ignore[arg-type]  # it answers as told
+    health = Health(Snapshot(ACCOUNT, "webhook", "main", State.STARTING, clock.now()), clock)
+
+    async def handled_after(seconds: float) -> datetime | None:
+        await clock.advance(seconds)
+        await served.handle(None)  # type: ignore[arg-type]  # nothing is looked at
+        return health.snapshot.last_success
+
+    assert await handled_after(1) is None  # it does not run yet
+    await served.run(health)
+    health.contact()
+    assert await handled_after(60) == clock.now()
+    first = clock.now()
+    assert await handled_after(0.5) == first  # to the second is enough
+    answering.status = 401
+    assert await handled_after(60) == first
+    answering.status = 200
+    health.lost("sending fails")
+    assert await handled_after(60) == first
+    assert health.snapshot.state is State.DISCONNECTED
 
 
 async def test_a_message_is_stored_with_copies_of_its_files(tmp_path: Path) -> None:

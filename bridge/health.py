@@ -145,8 +145,10 @@ class Health:
         if self._now.state is State.STARTING or now == self._logged:
             return
         self._logged = now
-        say = log.warning if self._now.reason else log.info
-        say("health.changed", account=self._now.id, state=self._now.state, reason=self._now.reason or None)
+        if reason := self._now.reason:
+            log.warning("health.changed", account=self._now.id, state=self._now.state, reason=reason)
+        else:
+            log.info("health.changed", account=self._now.id, state=self._now.state)
 
 
 def to_wire(snapshot: Snapshot) -> ours.ComponentHealth:

@@ -161,6 +161,9 @@ def _errors(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     return event
 
 
+_COLOURS = {"warning": "\x1b[33m", "error": "\x1b[31m"}
+
+
 class _Lines:
     """Writes each line in one piece. A log that cannot be written is no reason to stop."""
 
@@ -193,11 +196,34 @@ class _Libraries(logging.Handler):
         say("library.message", **said)
 
 
+def _console(*, colours: bool) -> Processor:
+    """Lines for people, as short as can be: time of day, level, event, and the rest as ``key=value``."""
+
+    def render(_: WrappedLogger, __: str, event: EventDict) -> str:
+        time, level = str(event.pop("time", ""))[11:19], str(event.pop("level", ""))
+        head = f"{time} {level} {event.pop('event', '')}".strip()
+        event.pop("module", None)
+        if colours and level in _COLOURS:
+            head = f"{_COLOURS[level]}{head}\x1b[0m"
+        return " ".join([head, *(f"{key}={_shown(value)}" for key, value in event.items())])
+
+    return render
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    return (
+        text
+        if text and text.isprintable() and not set(text) & set(' "=')
+        else json.dumps(text, ensure_ascii=False)
+    )
+
+
 def _set_up(level: str, *, as_json: bool, stream: TextIO | None) -> None:
     renderer: Processor = (
         structlog.processors.JSONRenderer(json.dumps, ensure_ascii=False)
         if as_json
-        else structlog.dev.ConsoleRenderer(colors=(stream or sys.stderr).isatty())
+        else _console(colours=(stream or sys.stderr).isatty())
     )
     structlog.configure(
         processors=[

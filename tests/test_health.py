@@ -156,6 +156,7 @@ def test_a_change_is_logged_once_and_retries_are_not(capsys: pytest.CaptureFixtu
     assert [line.count("health.changed") for line in lines] == [1, 1]
     assert '"state": "backoff"' in lines[0]
     assert '"level": "warning"' in lines[0]
+    assert "reason" not in lines[1]
     assert '"state": "connected"' in lines[1]
 
 

@@ -242,3 +242,19 @@ def test_a_library_s_message_is_told_without_its_words() -> None:
     ]
     assert lines(out)[0]["where"].startswith("test_logs:")
     assert "JSONDecodeError" in lines(out)[1]["error"]
+
+
+def test_a_terminal_gets_short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    out = Terminal()
+    configure("info", stream=out)
+    get_logger("m").info("health.changed", account="webhook:demo", state="connected", empty="", count=3)
+    get_logger("m").warning("health.changed", reason="it is gone")
+    plain, coloured = out.getvalue().splitlines()
+    assert plain[2::3][:2] == "::"
+    assert plain[8:] == ' info health.changed account=webhook:demo state=connected empty="" count=3'
+    assert coloured.startswith("\x1b[33m")
+    assert coloured.endswith('warning health.changed\x1b[0m reason="it is gone"')

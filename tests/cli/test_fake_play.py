@@ -195,7 +195,9 @@ async def test_a_refusal_is_shown_without_its_controls(stage: Stage) -> None:
     assert "\x1b" not in stage.shown
 
 
-@pytest.mark.parametrize(("status", "step"), [(403, "its secrets are others"), (404, "it has no such account")])
+@pytest.mark.parametrize(
+    ("status", "step"), [(403, "its secrets are others"), (404, "it has no such account")]
+)
 async def test_what_was_refused_for_good_is_not_waited_for_and_the_next_step_is_told(
     stage: Stage, status: int, step: str
 ) -> None:

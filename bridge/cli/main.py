@@ -15,7 +15,9 @@ from bridge.version import VERSION
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Every error is one line on standard error."""
-    args = parser().parse_args(argv)
+    args, unknown = parser().parse_known_args(argv)
+    if unknown:
+        args.command.error(f"unrecognized arguments: {' '.join(unknown)}")  # with the command's own usage
     try:
         code = int(args.run(args))
         sys.stdout.flush()
@@ -36,4 +38,14 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in (run, try_it, status, send, reload, config, fake):
         command.register(commands)
+    _name_commands(commands)
     return top
+
+
+def _name_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Let what is parsed know its parser, which of a nested command is the innermost."""
+    for command in commands.choices.values():
+        command.set_defaults(command=command)
+        for action in command._actions:  # argparse has no public way to list them
+            if isinstance(action, argparse._SubParsersAction):
+                _name_commands(action)

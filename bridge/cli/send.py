@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bridge.cli.common import add_home, ask_daemon, home
+from bridge.cli.common import add_home, ask_daemon, home, typed
 from bridge.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError("what is to be sent is not UTF-8: look at the terminal's encoding")
     files = [str(Path(file).absolute()) for file in args.file]
     command = {"action": "send", "account": args.account, "to": args.to, "text": args.text, "files": files}
-    ask_daemon(home(args), command)
-    print(f"stored; {args.account} delivers it")
+    where = home(args)
+    ask_daemon(where, command)
+    print(f"stored; {args.account} delivers it now. Whether it arrived is not known yet: what is refused")
+    print(f"is counted under DEAD by: {typed(where, 'status')}; the log says why")
     return 0

@@ -11,7 +11,10 @@ from bridge.cli.common import add_home, ask_daemon, home
 if TYPE_CHECKING:
     from bridge.cli.common import Commands
 
-HEAD = ("ACCOUNT", "STATE", "SINCE", "LAST CONTACT", "WAITING", "DEAD", "TOOLS", "REASON")
+HEAD = ("ACCOUNT", "STATE", "SINCE", "CONTACT", "WAITING", "DEAD", "TOOLS", "REASON")
+COLUMNS = 80  # a reason that makes a line longer goes below it
+DEAD = "{} of replies given up: the log says why, at delivery.refused and delivery.unknown"
+UNITS = ((86_400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
 def register(commands: Commands) -> None:
@@ -33,17 +36,19 @@ def run(args: argparse.Namespace) -> int:
         head = f"turnbridge {status['version']}, pid {status['pid']}"
         print(f"{head}: {len(connected)} of {len(enabled)} connected")
         if accounts:
-            print("\n".join(table([HEAD, *(row(account) for account in accounts)])))
+            print("\n".join(table([HEAD, *(row(account, now()) for account in accounts)])))
+        if dead := sum(account.get("dead_letters") or 0 for account in accounts):
+            print(DEAD.format("1 part" if dead == 1 else f"{dead} parts"))
     return 0 if len(connected) == len(enabled) else 1
 
 
-def row(account: dict[str, Any]) -> tuple[str, ...]:
+def row(account: dict[str, Any], now_seconds: int) -> tuple[str, ...]:
     """One account's cells."""
     return (
         account["id"],
         account["state"],
-        clock(account.get("since_unix_seconds")),
-        clock(account.get("last_success_unix_seconds")),
+        ago(account.get("since_unix_seconds"), now_seconds),
+        ago(account.get("last_success_unix_seconds"), now_seconds),
         str(account.get("queue_depth", 0)),
         str(account.get("dead_letters", 0)),
         account.get("remote_tools", "none"),
@@ -52,12 +57,28 @@ def row(account: dict[str, Any]) -> tuple[str, ...]:
 
 
 def table(rows: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(w) for cell, w in zip(one, widths, strict=True)).rstrip() for one in rows]
+    """Aligned lines; the last cell stands below its row where it would make that too long."""
+    widths = [max(map(len, column)) for column in zip(*(one[:-1] for one in rows), strict=True)]
+    lines = []
+    for *cells, last in rows:
+        line = "  ".join([*(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)), last])
+        if len(line.rstrip()) > COLUMNS:
+            lines += [line[: len(line) - len(last)].rstrip(), f"  {last}"]
+        else:
+            lines.append(line.rstrip())
+    return lines
 
 
-def clock(unix_seconds: int | None) -> str:
-    """Local time to the second, or a dash."""
-    from time import localtime, strftime
+def now() -> int:
+    from time import time  # noqa: TID251 - a command, which has no other clock
 
-    return "-" if unix_seconds is None else strftime("%m-%d %H:%M:%S", localtime(unix_seconds))
+    return int(time())
+
+
+def ago(unix_seconds: int | None, now_seconds: int) -> str:
+    """How long ago, in the largest unit of which it is at least one; a dash for never."""
+    if unix_seconds is None:
+        return "-"
+    age = max(0, now_seconds - unix_seconds)
+    size, unit = next(((size, unit) for size, unit in UNITS if age >= size), UNITS[-1])
+    return f"{age // size}{unit} ago"

@@ -6,7 +6,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,12 +59,16 @@ def socket_daemon(*answers: Any) -> Iterator[SocketDaemon]:
         thread = threading.Thread(target=_serve, args=(server, daemon), daemon=True)
         thread.start()
         yield daemon
-        server.close()
+        with suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)  # wakes a thread that nobody connected to
         thread.join(5)
 
 
 def _serve(server: socket.socket, daemon: SocketDaemon) -> None:
-    client, _ = server.accept()
+    try:
+        client, _ = server.accept()
+    except OSError:
+        return
     with client, client.makefile("rb") as lines:
         daemon.asked.append(json.loads(lines.readline()))
         client.sendall(b'{"type":"initialized","request_id":"1","protocol_version":3}\n')

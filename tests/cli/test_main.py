@@ -79,6 +79,26 @@ def test_wrong_usage_is_exit_code_2(args: list[str], capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
+    ("args", "usage"),
+    [
+        (["status", "x"], "usage: turnbridge status"),
+        (["try", "--nonsense"], "usage: turnbridge try"),
+        (["config", "check", "--x"], "usage: turnbridge config check"),
+        (["fake", "feishu", "x"], "usage: turnbridge fake feishu"),
+    ],
+)
+def test_what_a_command_does_not_know_is_told_with_its_own_usage(
+    args: list[str], usage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(args)
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith(usage)
+    assert f"unrecognized arguments: {args[-1]}" in said
+
+
+@pytest.mark.parametrize(
     ("error", "code"),
     [(KeyboardInterrupt(), common.INTERRUPTED), (ConfigError("wrong"), 2), (ZeroDivisionError("SECRET"), 1)],
 )

@@ -22,7 +22,10 @@ def test_a_message_is_handed_over(
             "text": "hi 你好",
             "files": [str(tmp_path / "a.png"), "/b.pdf"],
         }
-    assert "pigeon:main delivers it" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "pigeon:main delivers it" in said
+    assert "not known yet" in said
+    assert f"turnbridge status --home {daemon.home.root}" in said
 
 
 def test_a_refusal_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,19 +12,40 @@ _REPLACED = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff/\\:*?"<>|]
 _RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])[ ]*(\.|\Z)", re.IGNORECASE)
 _EXTENSION = re.compile(r"[a-z0-9]{1,10}", re.IGNORECASE)
 
+_EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff"
+_CURSIVE = (
+    "\u0620-\u06d5\u06ee-\u06ff\u0750-\u077f\u0870-\u0887\u08a0-\u08c9\u0900-\u0dff\u1780-\u17d3\u1820-\u18aa"
+)
+_JOINER = re.compile(
+    f"(?<=[{_EMOJI}\ufe0f])\u200d(?=[{_EMOJI}])|(?<=[{_CURSIVE}])[\u200c\u200d](?=[{_CURSIVE}])"
+)
+_SHOWN_FORMATS = frozenset(
+    "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u08e2"
+)  # signs over numbers and words, which are seen
+
 
 def safe_name(name: str, kind: str = "file", extension: str = "") -> str:
     """A name of at most 96 bytes of UTF-8 that stays in its directory and shows as what it is.
 
-    It is the last component of ``name`` in Unicode's composed form, without invisible characters and without
-    dots at its ends; what some system forbids becomes ``_``. An empty one becomes ``kind.extension``.
+    It is the last component of ``name`` in Unicode's composed form, without dots at its ends and without
+    invisible characters, but for joiners where the script, or an emoji, is made of them; what some system
+    forbids becomes ``_``. An empty one becomes ``kind.extension``.
     """
     last = re.split(r"[/\\]", name)[-1]
-    visible = "".join(char for char in last if unicodedata.category(char) != "Cf")
-    kept = _trimmed(_shortened(_trimmed(_REPLACED.sub("_", unicodedata.normalize("NFC", visible)))))
+    composed = unicodedata.normalize("NFC", _visible(last))
+    kept = _trimmed(_visible(_shortened(_trimmed(_visible(_REPLACED.sub("_", composed))))))
     if not kept:
         return f"{kind}.{extension}" if _EXTENSION.fullmatch(extension) else kind
     return f"_{kept}" if _RESERVED.match(kept) else kept
+
+
+def _visible(name: str) -> str:
+    joined = {found.start() for found in _JOINER.finditer(name)}
+    return "".join(
+        char
+        for at, char in enumerate(name)
+        if at in joined or char in _SHOWN_FORMATS or unicodedata.category(char) != "Cf"
+    )
 
 
 def unique_name(name: str) -> str:

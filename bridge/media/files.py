@@ -1,11 +1,9 @@
-"""Received files on disk: stored as they arrive, counted, and removed when they are old."""
+"""Received files on disk: stored as they arrive, and removed when they are old."""
 
 import asyncio
 import hashlib
 import os
-import shutil
-import stat
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,7 +17,7 @@ from bridge.media.names import unique_name
 from bridge.media.newfile import NewFile
 from bridge.media.sniff import UNKNOWN, kind_of, sniff_file
 
-__all__ = ["Saved", "TooLargeError", "free_fraction", "remove", "save", "sweep", "usage"]
+__all__ = ["Saved", "TooLargeError", "remove", "save", "sweep"]
 
 T = TypeVar("T")
 _WRITE_BYTES: Final = 262_144  # gathered before a thread is asked to write
@@ -107,21 +105,6 @@ def sweep(root: Path, older_than: timedelta, now: datetime) -> int:
     return removed
 
 
-def usage(root: Path) -> int:
-    """The bytes of all files under ``root``; blocks."""
-    return sum(found.st_size for found in _regular_files(root))
-
-
-def free_fraction(path: Path) -> float:
-    """How much of the disk of ``path`` is free, 0 to 1; blocks.
-
-    Raises:
-        OSError: there is no such path.
-    """
-    disk = shutil.disk_usage(path)
-    return disk.free / disk.total if disk.total else 0.0
-
-
 async def _to_the_end(call: Callable[[], T]) -> T:
     """Run ``call`` in a thread; when cancelled, wait for it before passing that on, so nothing races it."""
     running = asyncio.get_running_loop().run_in_executor(None, call)
@@ -140,17 +123,6 @@ def _judge(path: Path, declared: str, name: str, max_pixels: int) -> tuple[str, 
         return mime, None
     pixels = image_size(path)
     return (mime if is_usable(pixels, max_pixels) else UNKNOWN), pixels
-
-
-def _regular_files(root: Path) -> Iterator[os.stat_result]:
-    for folder, _, names in os.walk(root):
-        for name in names:
-            try:
-                found = os.lstat(os.path.join(folder, name))
-            except FileNotFoundError:
-                continue
-            if stat.S_ISREG(found.st_mode):
-                yield found
 
 
 def _remove_old(path: Path, before: float) -> bool:

@@ -58,9 +58,6 @@ class ClaimRoom:
         if self._claims[conversation] <= 0:
             del self._claims[conversation]
 
-    def held(self) -> int:
-        return self._total
-
 
 def _share(limit: int, owners: int, owner: bool) -> int:
     return limit if owner else max(1, limit - owners)

@@ -3,6 +3,7 @@ from dataclasses import replace
 from bridge.channel import Ignored, Inbound, Unreadable
 from bridge.channel.testing.clock import FakeClock
 from bridge.config import LimitsTable
+from bridge.ids import ConversationKey
 from bridge.relay.draft import draft
 from bridge.relay.intake import Fate, Policy
 from bridge.relay.payload import conversation_of, decode
@@ -10,6 +11,7 @@ from bridge.relay.room import ClaimRoom
 from bridge.store.contract import MessageState
 
 POLICY = Policy("u1", "anyone", tools=False)
+ELSEWHERE = ConversationKey("elsewhere")
 MESSAGE = Inbound("m1", "u1", "c1", "to", "m1", "你好", body_digest="d", stamp="17")
 
 
@@ -18,16 +20,16 @@ def room(**limits: int) -> ClaimRoom:
 
 
 def test_work_is_claimed_whole_and_holds_its_room_until_it_is_given_back() -> None:
-    own = room()
+    own = room(account_claims=1)
     one = draft(MESSAGE, POLICY, own, "auto")
     assert one.message is not None
     assert one.message.state is MessageState.CLAIMED
     assert decode(one.message.payload) == MESSAGE
     assert one.message.conversation == conversation_of(MESSAGE)
     assert (one.message.body_digest, bool(one.message.redelivery)) == ("d", True)
-    assert own.held() == 1
+    assert not own.admits(ELSEWHERE, owner=True)
     one.give_back(own)
-    assert own.held() == 0
+    assert own.admits(ELSEWHERE, owner=True)
 
 
 def test_a_busy_account_answers_once_and_keeps_no_content() -> None:
@@ -43,9 +45,8 @@ def test_a_busy_account_answers_once_and_keeps_no_content() -> None:
     assert "稍后" in first.message.reply.parts[0].body
     assert (first.message.payload, first.message.reply.reply_to) == ("", "m2")
     assert (second.decision.fate, second.message.state) == (Fate.BUSY, MessageState.SEEN)
-    assert own.held() == 1
     first.give_back(own)
-    assert own.held() == 1
+    assert not own.admits(conversation_of(MESSAGE), owner=True)  # it held no claim
     assert own.notice_due(conversation_of(MESSAGE))  # nobody was told
 
 
@@ -57,11 +58,13 @@ def test_what_needs_no_answer_is_stored_as_seen() -> None:
 
 def test_without_a_usable_id_nothing_is_stored() -> None:
     assert draft(Unreadable("broken"), POLICY, room(), "auto").message is None
-    own = room()
+    own = room(account_claims=1)
     long = draft(Inbound("m" * 257, "u1", "c1", "to"), POLICY, own, "auto")
     assert long.message is None
+    assert own.admits(ELSEWHERE, owner=True)
     long.give_back(own)
-    assert own.held() == 0
+    draft(MESSAGE, POLICY, own, "auto")
+    assert not own.admits(ELSEWHERE, owner=True)  # it gave nothing back that it had not taken
 
 
 def test_a_message_with_an_id_that_no_store_takes_is_unreadable() -> None:

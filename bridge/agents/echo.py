@@ -26,7 +26,10 @@ class Echo:
         """See ``Agent.run``; fails when the prompt says so."""
         talk = Talk(turn, sink, gate, self._clock)
         commands = parse(turn.prompt)
-        answers = [await command.run(talk, command.given) for command in commands]
+        answers = []
+        for command in commands:
+            talk.zh = command.zh
+            answers.append(await command.run(talk, command.given))
         if not commands:
             answers = [echo(turn.prompt, turn.files)]
         await talk.say("\n\n".join(filter(None, answers)))

@@ -19,6 +19,7 @@ from bridge.tools.contract import ToolResult
 MOST_COMMANDS = 16
 MOST_STEPS = 100
 MOST_SECONDS = 3600
+MOST_PROGRESS = 300
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
 _LINE_CHARACTERS = 4096  # a longer line is no command, but a text
 
@@ -28,21 +29,30 @@ Run = Callable[[Talk, list[str]], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """``fits`` says whether the words after the command make sense; if not, the line is no command."""
+    """``fits`` says whether the words after the command make sense; if not, the line is no command.
+
+    A command that needs words and has none is answered with its usage.
+    """
 
     usage: str
     about: str
-    aliases: tuple[str, ...]
+    usage_zh: str
+    about_zh: str
     run: Run
     fits: Callable[[list[str]], bool]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.usage.split()[0], self.usage_zh.split()[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A line of the prompt that is a command, and the words behind it."""
+    """A line of the prompt that is a command, and the words behind it. ``zh``: it was given in Chinese."""
 
     run: Run
     given: list[str]
+    zh: bool = False
 
 
 def parse(prompt: str) -> list[Given]:
@@ -53,32 +63,53 @@ def parse(prompt: str) -> list[Given]:
 
 def _parse_line(line: str) -> Given | None:
     words = [quoted or plain for quoted, plain in _WORD.findall(line)]
-    command = _BY_NAME.get(words[0].lower().lstrip("/")) if words else None
-    if command is None or not command.fits(words[1:]):
+    name = words[0].lower().lstrip("/") if words else ""
+    command = _BY_NAME.get(name)
+    if command is None:
         return None
-    return Given(command.run, words[1:])
+    zh = name == command.names[1]
+    if command.fits(words[1:]):
+        return Given(command.run, words[1:], zh)
+    return Given(_usage, [name], zh) if len(words) == 1 else None
+
+
+async def _usage(talk: Talk, given: list[str]) -> str:
+    command = _BY_NAME[given[0]]
+    return talk.words(
+        f"Write: {command.usage} ({command.about})", f"写法：{command.usage_zh}（{command.about_zh}）"
+    )
 
 
 async def _help(talk: Talk, given: list[str]) -> str:
-    lines = [f"{command.usage} ({', '.join(command.aliases)}): {command.about}" for command in COMMANDS]
+    if talk.zh:
+        lines = [f"{command.usage_zh}（{command.names[0]}）：{command.about_zh}" for command in COMMANDS]
+        return "\n".join(["你写什么，我就说什么；此外还会：", *lines])
+    lines = [f"{command.usage} ({command.names[1]}): {command.about}" for command in COMMANDS]
     return "\n".join(["I say back what you write, and do this:", *lines])
 
 
 async def _history(talk: Talk, given: list[str]) -> str:
-    return echo_text.recall(talk.turn.history)
+    return echo_text.recall(talk.turn.history, talk.zh)
 
 
 async def _list(talk: Talk, given: list[str]) -> str:
-    return _said(await talk.call("I look.", "list_files", {"path": given[0] if given else "."}))
+    return _said(
+        await talk.call(talk.words("I look.", "我看看。"), "list_files", {"path": given[0] if given else "."})
+    )
 
 
 async def _read(talk: Talk, given: list[str]) -> str:
-    return _said(await talk.call(f"I read {given[0]}.", "read_file", {"path": given[0]}))
+    return _said(
+        await talk.call(
+            talk.words(f"I read {given[0]}.", f"我读 {given[0]}。"), "read_file", {"path": given[0]}
+        )
+    )
 
 
 async def _write(talk: Talk, given: list[str]) -> str:
     text = " ".join(given[1:]) + "\n"
-    return _said(await talk.call(f"I write {given[0]}.", "write_file", {"path": given[0], "text": text}))
+    saying = talk.words(f"I write {given[0]}.", f"我写 {given[0]}。")
+    return _said(await talk.call(saying, "write_file", {"path": given[0], "text": text}))
 
 
 async def _attach(talk: Talk, given: list[str]) -> str:
@@ -87,8 +118,9 @@ async def _attach(talk: Talk, given: list[str]) -> str:
 
 async def _send(talk: Talk, path: str, caption: str) -> str:
     arguments = {"path": path, "caption": caption} if caption else {"path": path}
-    result = await talk.call(f"I attach {PurePath(path).name}.", "chat_attach", arguments)
-    return f"Here is {PurePath(path).name}." if result.success else result.output
+    name = PurePath(path).name
+    result = await talk.call(talk.words(f"I attach {name}.", f"我附上 {name}。"), "chat_attach", arguments)
+    return talk.words(f"Here is {name}.", f"这是 {name}。") if result.success else result.output
 
 
 async def _make(talk: Talk, given: list[str]) -> str:
@@ -100,7 +132,7 @@ async def _make(talk: Talk, given: list[str]) -> str:
         path = await asyncio.to_thread(_make_file, talk.turn.cwd, name, size)
     except (ValueError, OSError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        return f"I could not make {name}: {why}."
+        return talk.words(f"I could not make {name}: {why}.", f"{name} 没有做成：{why}。")
     try:
         return await _send(talk, str(path), "")
     finally:
@@ -129,18 +161,20 @@ async def _long(talk: Talk, given: list[str]) -> str:
 
 
 async def _steps(talk: Talk, given: list[str]) -> str:
-    for step in range(1, int(given[0])):
-        await talk.say(f"Step {step} of {given[0]}.")
-    return f"Step {given[0]} of {given[0]}, the last one."
+    most = int(given[0])
+    for step in range(1, most):
+        await talk.say(talk.words(f"Step {step} of {most}.", f"第 {step} 步，共 {most} 步。"))
+    return talk.words(f"Step {most} of {most}, the last one.", f"第 {most} 步，共 {most} 步，完了。")
 
 
 async def _progress(talk: Talk, given: list[str]) -> str:
-    return _said(await talk.call("I wait.", "wait", {"seconds": int(given[0])}))
+    return _said(await talk.call(talk.words("I wait.", "我等着。"), "wait", {"seconds": int(given[0])}))
 
 
 async def _slow(talk: Talk, given: list[str]) -> str:
     await talk.clock.sleep(float(given[0]))
-    return f"That took {given[0]} seconds."
+    took = echo_text.seconds(given[0], talk.zh)
+    return talk.words(f"That took {took}.", f"用了 {took}。")
 
 
 async def _fail(talk: Talk, given: list[str]) -> str:
@@ -187,25 +221,89 @@ def _code(given: list[str]) -> bool:
     return not given or (len(given) == 1 and bool(re.fullmatch(r"[a-z]{1,20}_[a-z]{1,20}", given[0])))
 
 
-COMMANDS = (
-    Command("help", "this list", ("帮助",), _help, _words(0, 0)),
-    Command("history", "what was said before", ("历史",), _history, _words(0, 0)),
-    Command("list [FOLDER]", "the files of the workspace", ("列表",), _list, _words(0, 1)),
-    Command("read NAME", "a text file", ("读取",), _read, _words(1, 1)),
-    Command("write NAME TEXT", "write a file, which needs approval", ("写入",), _write, _words(2, 2000)),
-    Command("attach NAME [CAPTION]", "send a file", ("发送",), _attach, _words(1, 2000)),
-    Command("picture [NAME] [WIDTHxHEIGHT]", "make a picture and send it", ("图片",), _picture, _words(0, 2)),
-    Command(
-        "make NAME [SIZE]", "make a .png, .txt, .csv or .pdf and send it", ("生成",), _make, _words(1, 2)
-    ),
-    Command("long N", "an answer of N characters", ("长文",), _long, _number(echo_text.LONG_CHARACTERS)),
-    Command("steps N", "an answer in N steps", ("步骤",), _steps, _number(MOST_STEPS)),
-    Command("progress N", "a tool that shows N seconds passing", ("进度",), _progress, _number(300)),
-    Command("slow SECONDS", "answer late", ("慢",), _slow, _seconds),
-    Command("fail [CODE]", "end the turn with an error", ("失败",), _fail, _code),
-    Command("empty", "say nothing", ("空",), _empty, _words(0, 0)),
-    Command("mention", "text that must notify nobody", ("提及",), _mention, _words(0, 0)),
-    Command("markdown", "headings, lists, a table, code", ("格式",), _markdown, _words(0, 0)),
+_PIXELS, _SIZE = (
+    f"up to {echo_files.MOST_PIXELS} pixels a side",
+    f"up to {echo_files.MOST_BYTES // 1_048_576}m",
+)
+_PIXELS_ZH, _SIZE_ZH = (
+    f"每边最多 {echo_files.MOST_PIXELS} 像素",
+    f"最大 {echo_files.MOST_BYTES // 1_048_576}m",
 )
 
-_BY_NAME = {name: command for command in COMMANDS for name in (command.usage.split()[0], *command.aliases)}
+COMMANDS = (
+    Command("help", "this list", "帮助", "这份清单", _help, _words(0, 0)),
+    Command("history", "what was said before", "历史", "之前说过的话", _history, _words(0, 0)),
+    Command(
+        "list [FOLDER]", "the files of the workspace", "列表 [文件夹]", "工作区里的文件", _list, _words(0, 1)
+    ),
+    Command("read NAME", "a text file", "读取 名字", "一个文本文件", _read, _words(1, 1)),
+    Command(
+        "write NAME TEXT", "write a text file", "写入 名字 文字", "写一个文本文件", _write, _words(2, 2000)
+    ),
+    Command(
+        "attach NAME [CAPTION]", "send a file", "发送 名字 [说明]", "发送一个文件", _attach, _words(1, 2000)
+    ),
+    Command(
+        "picture [NAME] [WIDTHxHEIGHT]",
+        f"make a picture and send it, {_PIXELS}",
+        "图片 [名字] [宽x高]",
+        f"画一张图片发给你，{_PIXELS_ZH}",
+        _picture,
+        _words(0, 2),
+    ),
+    Command(
+        "make NAME [SIZE]",
+        f"make a .png, .txt, .csv or .pdf and send it; a size is 500, 20k or 3m, {_SIZE}",
+        "生成 名字 [大小]",
+        f"做一个 .png、.txt、.csv 或 .pdf 发给你；大小如 500、20k、3m，{_SIZE_ZH}",
+        _make,
+        _words(1, 2),
+    ),
+    Command(
+        "long N",
+        f"an answer of N characters, up to {echo_text.LONG_CHARACTERS}",
+        "长文 N",
+        f"N 个字符的回答，最多 {echo_text.LONG_CHARACTERS}",
+        _long,
+        _number(echo_text.LONG_CHARACTERS),
+    ),
+    Command(
+        "steps N",
+        f"an answer in N steps, up to {MOST_STEPS}",
+        "步骤 N",
+        f"分 N 步回答，最多 {MOST_STEPS}",
+        _steps,
+        _number(MOST_STEPS),
+    ),
+    Command(
+        "progress N",
+        f"a tool that shows N seconds passing, up to {MOST_PROGRESS}",
+        "进度 N",
+        f"一个工具，显示 N 秒的进度，最多 {MOST_PROGRESS}",
+        _progress,
+        _number(MOST_PROGRESS),
+    ),
+    Command(
+        "slow SECONDS",
+        f"answer late, up to {MOST_SECONDS}",
+        "慢 秒数",
+        f"晚些回答，最多 {MOST_SECONDS}",
+        _slow,
+        _seconds,
+    ),
+    Command("fail [CODE]", "end the turn with an error", "失败 [代码]", "让这一轮出错", _fail, _code),
+    Command("empty", "say nothing", "空", "什么也不说", _empty, _words(0, 0)),
+    Command(
+        "mention", "text that must notify nobody", "提及", "不应通知任何人的文字", _mention, _words(0, 0)
+    ),
+    Command(
+        "markdown",
+        "headings, lists, a table, code",
+        "格式",
+        "标题、列表、表格、代码",
+        _markdown,
+        _words(0, 0),
+    ),
+)
+
+_BY_NAME = {name: command for command in COMMANDS for name in command.names}

@@ -8,14 +8,16 @@ from bridge.clock import Clock
 from bridge.tools.contract import ToolResult
 
 NO_TOOLS = "This chat has no tools, so I cannot do that here."
+NO_TOOLS_ZH = "这个聊天没有工具，我在这里做不了。"
 
 
 class Talk:
-    """``steps`` counts what was said, as a model's requests would be."""
+    """``steps`` counts what was said, as a model's requests would be. ``zh``: it is spoken Chinese."""
 
     def __init__(self, turn: Turn, sink: Sink, gate: Gate, clock: Clock) -> None:
         self.turn, self.clock = turn, clock
         self.steps = 0
+        self.zh = False
         self._sink, self._gate = sink, gate
 
     async def say(self, text: str) -> None:
@@ -25,11 +27,17 @@ class Talk:
         await self._sink.completed(text)
         self.steps += 1
 
+    def words(self, english: str, chinese: str) -> str:
+        return chinese if self.zh else english
+
     async def call(self, saying: str, tool: str, arguments: dict[str, Any]) -> ToolResult:
         """Say what comes, then do it; where the session lacks the tool, nothing is done."""
         if tool not in self.turn.tools:
-            text = (
-                NO_TOOLS if not self.turn.tools else f"This session has no tool {tool}, so I cannot do that."
+            if not self.turn.tools:
+                return ToolResult(False, self.words(NO_TOOLS, NO_TOOLS_ZH))
+            text = self.words(
+                f"This session has no tool {tool}, so I cannot do that.",
+                f"这个会话没有工具 {tool}，我做不了。",
             )
             return ToolResult(False, text)
         await self.say(saying)

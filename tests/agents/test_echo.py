@@ -21,7 +21,7 @@ def test_it_registers_under_its_name() -> None:
 async def test_a_prompt_without_a_command_comes_back(tmp_path: Path) -> None:
     talker = Talker(tmp_path, Home(tmp_path / "home"), files=(TurnFile("file", None, "a", "", 1),))
     talked = await talker.say("hello there")
-    assert talked.steps == ["You said: hello there\n\nYou sent a file:\n- file a (1 bytes)"]
+    assert talked.steps == ["You said: hello there\n\nYou sent a file:\n- file a (1 byte)"]
     assert talked.previews == talked.steps
     assert talked.usage is not None
     assert (talked.usage.steps, talked.usage.input_tokens) == (1, None)

@@ -5,7 +5,7 @@ import pytest
 
 from bridge.agents.contract import AgentError, HistoryEntry, Role
 from bridge.agents.echo_commands import COMMANDS, MOST_COMMANDS, parse
-from bridge.agents.echo_talk import NO_TOOLS
+from bridge.agents.echo_talk import NO_TOOLS, NO_TOOLS_ZH
 from bridge.agents.echo_text import MARKDOWN, MENTION
 from bridge.media.images import image_size
 from bridge.paths import Home
@@ -28,10 +28,8 @@ def attached(talked: Talked) -> Path:
     [
         "hello",
         "help me",
-        "read",
         "read two names",
         "write name",
-        "long",
         "long ago",
         "long 200001",
         "long -1",
@@ -71,13 +69,37 @@ def test_each_line_may_be_a_command_up_to_a_bound() -> None:
 
 
 def test_no_two_commands_share_a_name() -> None:
-    names = [name for command in COMMANDS for name in (command.usage.split()[0], *command.aliases)]
+    names = [name for command in COMMANDS for name in command.names]
     assert len(set(names)) == len(names) == 2 * len(COMMANDS)
 
 
 async def test_help_names_every_command(talker: Talker) -> None:
     answer = (await talker.say("help")).answer
-    assert all(command.usage in answer and command.aliases[0] in answer for command in COMMANDS)
+    assert all(command.usage in answer and command.names[1] in answer for command in COMMANDS)
+    assert "up to 200000" in answer
+    assert "up to 3600" in answer
+    answer = (await talker.say("帮助")).answer
+    assert all(command.usage_zh in answer and command.names[0] in answer for command in COMMANDS)
+    assert answer.startswith("你写什么，我就说什么")
+
+
+@pytest.mark.parametrize(
+    "word", ["read", "attach", "make", "slow", "long", "write", "steps", "progress", "读取"]
+)
+async def test_a_command_that_lacks_its_words_tells_its_usage(word: str, talker: Talker) -> None:
+    answer = (await talker.say(word)).answer
+    assert answer.startswith(("Write: " if word.isascii() else "写法：") + word + " ")
+
+
+async def test_commands_in_chinese_are_answered_in_chinese(talker: Talker) -> None:
+    assert (await talker.say("慢 1", seconds=2)).answer == "用了 1 秒。"
+    assert (await talker.say("步骤 2")).steps == ["第 1 步，共 2 步。", "第 2 步，共 2 步，完了。"]
+    assert (await talker.say("图片 回声.png")).answer == "这是 回声.png。"
+    assert (await talker.say("picture 回声.png")).answer == "Here is 回声.png."
+    assert (await talker.say("生成 a.png 9000")).answer.startswith("a.png 没有做成：")
+    assert (await talker.say("历史")).answer == "之前什么也没有说过。"
+    talker.no_tools = True
+    assert (await talker.say("列表")).answer == NO_TOOLS_ZH
 
 
 async def test_history_tells_what_was_said(talker: Talker) -> None:
@@ -172,7 +194,8 @@ async def test_progress_is_shown_second_by_second(talker: Talker) -> None:
 async def test_a_slow_answer_takes_its_time(talker: Talker) -> None:
     before = talker.clock.monotonic()
     assert (await talker.say("slow 2.5", seconds=3)).answer == "That took 2.5 seconds."
-    assert talker.clock.monotonic() - before == 2.5
+    assert (await talker.say("slow 1", seconds=3)).answer == "That took 1 second."
+    assert talker.clock.monotonic() - before == 3.5
 
 
 @pytest.mark.parametrize(("prompt", "code"), [("fail", "provider_error"), ("失败 step_limit", "step_limit")])

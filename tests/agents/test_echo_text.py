@@ -16,6 +16,19 @@ def test_what_is_said_comes_back() -> None:
     assert "help" in echo(" ", ())
 
 
+def test_chinese_is_answered_in_chinese() -> None:
+    assert echo("你好", ()) == "你说：你好"
+    assert echo("look at 图.png", ()) == "You said: look at 图.png"
+    assert echo("看 PDF 文件", (PHOTO,)) == (
+        "你说：看 PDF 文件\n\n你发来了 1 个文件：\n- 图片 a.png（image/png，12 bytes，3 x 2 像素）"
+    )
+    assert describe(VOICE, zh=True) == "- 语音 （无名）（7 bytes），内容是：good morning"
+    assert echo("长" * (ECHO_CHARACTERS + 5), ()).endswith("长…（还有 5 个字符）")
+    entry = HistoryEntry(role=Role.USER, text="看", files=("a",))
+    assert recall([entry], zh=True) == "到现在有 1 条消息，最后的是：\n你：看 [文件: 1]"
+    assert recall([entry]).startswith("So far there was 1 message.")
+
+
 def test_files_are_described_without_their_place() -> None:
     assert describe(PHOTO) == "- image a.png (image/png, 12 bytes, 3 x 2 pixels)"
     assert describe(VOICE) == "- audio without a name (7 bytes), which says: good morning"

@@ -66,5 +66,6 @@ $(VENV)/.stamp: pyproject.toml constraints.txt
 		echo "$(PYTHON) cannot make virtual environments: on Debian or Ubuntu, apt install python3-venv" >&2; exit 1; }
 	@echo "setting up $(VENV) with $$($(PYTHON) --version) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off \
+		-c constraints.txt -e '.[dev]' | awk '/^Collecting/ { print "  " $$2; fflush() }'
 	@touch $@

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
+import hypothesis  # noqa: F401 - now: its plugin would import it after all tests, rewriting it on their garbage
 import pytest
 
 DEADLINE_SECONDS = 60.0

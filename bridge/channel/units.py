@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, assert_never
 
 Render = Callable[[str], str]
 
@@ -35,3 +35,5 @@ def measure(text: str, unit: Unit) -> int:
             return len(text.encode("utf-16-le", "surrogatepass")) // 2
         case Unit.CODEPOINTS:
             return len(text)
+        case _:
+            assert_never(unit)

@@ -51,12 +51,10 @@ def join(lines: list[str]) -> str:
     """The newest ``lines`` that fit 512 bytes, behind a line ``…`` when some do not."""
     if _size(lines) <= PROGRESS_TEXT_BYTES:
         return "\n".join(lines)
-    kept = ["…"]
-    for line in reversed(lines):
-        if _size([*kept, line]) > PROGRESS_TEXT_BYTES:
-            break
-        kept.insert(1, line)
-    return "\n".join(kept)
+    first = len(lines)
+    while _size(["…", *lines[first - 1 :]]) <= PROGRESS_TEXT_BYTES:  # not all fit, so it ends
+        first -= 1
+    return "\n".join(["…", *lines[first:]])
 
 
 def _size(lines: list[str]) -> int:

@@ -1,6 +1,8 @@
 """Requests of an adapter, against servers on loopback that answer rightly or wrongly."""
 
 import asyncio
+import io
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ from aiohttp import web
 from pydantic import SecretStr
 
 from bridge.channel.http import Http, HttpAnswer, Query, TooLargeError, UploadFile, http_session
+from bridge.channel.testing.clock import until
 from bridge.errors import ChannelError, ConfigError, CredentialsError, OutcomeUnknownError, UnreachableError
 from tests.channel.serving import client, raw, serving
 
@@ -268,3 +271,31 @@ async def test_a_refused_upgrade_is_an_answer() -> None:
     async with serving(echo) as base, client(base) as http, http.websocket("/s") as socket:
         assert isinstance(socket, HttpAnswer)
         assert socket.status == 200
+
+
+@pytest.mark.parametrize("opens", [True, False])
+async def test_cancelling_an_upload_while_its_file_is_opened_leaves_no_file_open(
+    opens: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, entered, go_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    opened, ended = io.BytesIO(b"DATA"), asyncio.Event()
+
+    def slow(_content: object) -> io.BytesIO:
+        loop.call_soon_threadsafe(entered.set)
+        go_on.wait(5)
+        loop.call_soon_threadsafe(lambda: loop.call_soon(ended.set))
+        if not opens:
+            raise OSError("gone")
+        return opened
+
+    monkeypatch.setattr("bridge.channel.http.open_content", slow)
+    async with client("http://127.0.0.1:9") as http, asyncio.TaskGroup() as tasks:
+        upload = tasks.create_task(http.upload("/up", {}, UploadFile("file", "x", b"")))
+        await entered.wait()
+        upload.cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        await ended.wait()
+        await until(lambda: opened.closed or not opens)
+    assert upload.cancelled()
+    assert opened.closed is opens

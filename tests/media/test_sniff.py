@@ -103,3 +103,19 @@ def test_child_processes_get_the_environment_as_it_was(before: str) -> None:
     shown = subprocess.check_output([sys.executable, "-c", show], env=given_in, text=True)
     assert shown.split() == [before or "None", "None"]
     sniffing._tidy_environment()
+
+
+@pytest.mark.parametrize(
+    ("value", "left"), [("/from/a/wheel:/opt/lib:/b", "/opt/lib:/b"), ("/from/a/wheel", None)]
+)
+def test_only_what_the_library_put_into_the_environment_is_taken_out(
+    value: str, left: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pylibmagic
+
+    for key in pylibmagic.keys:
+        monkeypatch.setenv(key, value)
+    monkeypatch.setenv("MAGIC", "/from/a/wheel")
+    sniffing._tidy_environment()
+    assert {os.environ.get(key) for key in pylibmagic.keys} == {left}
+    assert "MAGIC" not in os.environ

@@ -36,6 +36,7 @@ from tests.relay.harness import (
     Desk,
     FakeHealth,
     PollingChannel,
+    ProbedChannel,
     PushedChannel,
     desk,
     homes,
@@ -537,3 +538,43 @@ async def test_a_busy_notice_that_could_not_be_stored_is_due_again() -> None:
             await here.push(message("m2"))
         assert (await here.push(message("m2"))).body == b"busy"
         assert await here.answered(1) == [BUSY]
+
+
+async def test_a_probed_account_knows_its_bot_and_is_healthy_by_its_answers() -> None:
+    async with desk(ProbedChannel()) as here:
+        await until(lambda: "contact" in here.health.told)
+        assert here.health.bot_id == "bot"
+
+
+class HearingChannel(PushedChannel):
+    """It hears and has no way to answer."""
+
+    send: Any = None
+    send_file: Any = None
+
+
+async def test_a_channel_that_can_answer_in_no_way_still_runs_its_turns_and_keeps_the_replies() -> None:
+    async with desk(HearingChannel()) as here:
+        await here.say("hi")
+        await until(lambda: len(here.server.frames("turn.start")) == 1)
+        await until_stored(here)
+
+
+async def until_stored(here: Desk) -> None:
+    for _ in range(10_000):
+        if (await here.store.get(CountsOf(NAME))).open_parts == 1:
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("the reply was not stored")
+
+
+async def test_what_waits_from_a_sender_who_is_not_answered_any_more_is_dropped_at_the_start() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        async with desk(home=home, clock=clock, script={"turn": endless}) as before:
+            await before.say("one", STRANGER)
+            await before.say("two", STRANGER)
+            await until(lambda: len(before.server.frames("turn.start")) == 1)
+        async with desk(home=home, clock=clock, settings={"senders": "owner"}) as after:
+            assert len(await after.answered(1)) == 1  # what ran is told of; what waited is dropped
+            assert (await after.store.get(CountsOf(NAME))).waiting == 0

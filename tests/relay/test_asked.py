@@ -3,16 +3,36 @@
 import asyncio
 import json
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from bridge.channel import Answer, Ask, FileWanted, OutboundPart, Request, WaitingPart
 from bridge.channel.contract import FileAnswer
 from bridge.channel.testing.clock import FakeClock, settle, until
-from bridge.relay.outbox import ReplyFile
-from bridge.store.contract import CountsOf, HeldTexts
-from tests.relay.harness import NAME, OWNER, Desk, PushedChannel, desk, homes, request
+from bridge.clock import unix_ms
+from bridge.ids import ConversationKey
+from bridge.relay.asked import expire
+from bridge.relay.outbox import Address, ReplyFile, notice
+from bridge.relay.texts import Language
+from bridge.store.contract import (
+    Bind,
+    Collect,
+    CountsOf,
+    HeldTexts,
+    OpenParts,
+    PartsOf,
+    Post,
+    Query,
+    Step,
+    Store,
+)
+from bridge.store.sqlite import open_store
+from bridge.store.workers import InlineWorker
+from tests.relay.harness import NAME, OWNER, Desk, PushedChannel, desk, homes, request, setup_for
 from tests.relay.scripted import Frame, Peer
 from tests.relay.test_conversation import key_of
+
+R = TypeVar("R")
 
 
 class AskedChannel(PushedChannel):
@@ -167,3 +187,39 @@ async def test_a_file_is_served_only_from_the_outbox() -> None:
             assert refused.status == 410
         here.channel.served = Answer(404)
         assert await here.account.handle(request(path="/files/token")) == Answer(404)
+
+
+class Emptied:
+    """A store from which a reply is gone by the time that it is read."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self.asked = store, 0
+
+    async def do(self, step: Step[R]) -> R:
+        return await self._store.do(step)
+
+    async def get(self, query: Query[R]) -> R:
+        if isinstance(query, PartsOf):
+            self.asked += 1
+            for part in await self._store.get(OpenParts(NAME)):
+                await self._store.do(Collect(NAME, part.part_id, 0))
+        return await self._store.get(query)
+
+    def backlog(self) -> int:
+        return 0
+
+
+async def test_what_is_received_just_as_it_is_to_be_given_up_is_not_held(tmp_path: Path) -> None:
+    async with homes() as home, open_store(tmp_path / "s.db", workers=InlineWorker) as file:
+        clock, store, released = FakeClock(), Emptied(file), list[str]()
+        setup = setup_for(home, store, clock, AskedChannel())
+        await file.do(Bind(NAME, "x"))
+        reply = notice("hi", Address(ConversationKey("c"), "to", "", Language.EN))
+        await file.do(Post(NAME, reply, unix_ms(clock.now())))
+        await clock.advance(90_000)
+        async with asyncio.TaskGroup() as tasks:
+            expiring = tasks.create_task(expire(setup, released.extend))
+            await until(lambda: bool(clock.waits()))
+            expiring.cancel()
+        assert store.asked == 1
+        assert (await file.get(CountsOf(NAME))).held == 0

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bridge.agents.contract import AgentUsage, Gate, Sink, Turn
-from bridge.channel.testing.clock import settle
+from bridge.channel.testing.clock import settle, until
 from bridge.config import SessionsTable
 from bridge.errors import ConfigError
 from bridge.sessions.contract import Deadlines, Services
@@ -129,3 +129,12 @@ async def test_a_client_that_cannot_be_served_ends_no_other(monkeypatch: pytest.
             assert await refused.at_end()
         assert (await before.turn("hi"))[-1]["type"] == "turn.completed"
         await server.session()
+
+
+async def test_a_client_that_hangs_up_is_no_trouble(capsys: pytest.CaptureFixture[str]) -> None:
+    async with serving() as server:
+        client, other = await server.session(), await server.session()
+        await client.close()
+        await until(lambda: sum(task.get_name() == "sessions/client" for task in asyncio.all_tasks()) == 1)
+        assert (await other.turn("hello"))[-1]["type"] == "turn.completed"
+    assert "sessions.connection_ended" not in capsys.readouterr().err

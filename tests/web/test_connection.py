@@ -6,6 +6,7 @@ import pytest
 
 from bridge import logs
 from bridge.channel import Answer
+from bridge.web.connection import Connection
 from tests.web.raw import FakeAccount, client, get, post, served
 
 SHORT = 0.05  # seconds: deadlines that tests wait for
@@ -230,3 +231,44 @@ async def test_good_traffic_goes_on_under_idle_and_dribbling_attackers() -> None
             writer.close()
             del reader
     assert len(account.requests) == 20
+
+
+async def test_a_body_that_turns_into_no_http_is_refused_and_ends_the_connection() -> None:
+    account = FakeAccount()
+    start = (
+        b"POST /channels/pigeon/main HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
+    )
+    async with served(account) as listener, client(listener) as odd:
+        await odd.say(start)
+        await asyncio.sleep(0.01)
+        await odd.say(b"no length\r\n")
+        assert (await odd.answer())[0] == 400
+        await odd.rest()
+    assert account.requests == []
+
+
+async def test_a_timer_that_fires_too_late_cuts_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Connection] = []
+    begin = Connection.connection_made
+
+    def noting(connection: Connection, transport: asyncio.BaseTransport) -> None:
+        made.append(connection)
+        begin(connection, transport)
+
+    monkeypatch.setattr(Connection, "connection_made", noting)
+    account = FakeAccount(gate=asyncio.Event())
+    async with served(account) as listener:
+        async with client(listener) as working:
+            await working.say(post())
+            while not account.requests:
+                await asyncio.sleep(0.001)
+            made[0]._cut()  # the header's, just as the header has come
+            assert account.gate is not None
+            account.gate.set()
+            assert (await working.answer())[0] == 200
+        while made[0].transport is not None:
+            await asyncio.sleep(0.001)
+        made[0]._abort()  # the reader's, just as it has gone
+        async with client(listener) as other:
+            await other.say(get("/healthz"))
+            assert (await other.answer())[0] == 200

@@ -1,10 +1,22 @@
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.feishu.wire import Mention, RestMessage, envelope, file_key, file_parts, instant, read_object
+from channels.feishu.wire import (
+    Mention,
+    RestMessage,
+    envelope,
+    file_key,
+    file_parts,
+    instant,
+    line_of,
+    mentions_in,
+    message_event,
+    read_object,
+)
 
 
 @given(st.text(), st.text(), st.sampled_from(["image", "file"]))
@@ -60,3 +72,45 @@ def test_mentions_are_read_in_both_shapes() -> None:
     assert Mention(key="k", id="ou_1").open_id == "ou_1"
     assert Mention(key="k", id={"open_id": 5}).open_id == ""
     assert RestMessage.model_validate({"mentions": None, "msg_type": 5}).mentions == []
+
+
+IDS = {"message_id": "om_1", "chat_id": "oc_1", "chat_type": "p2p"}
+
+
+def test_a_message_and_its_sender_are_handed_on_as_they_are() -> None:
+    sender: dict[str, Any] = {"sender_id": {}}
+    message: dict[str, Any] = {**IDS, "anything": [1]}
+    assert message_event({"sender": sender, "message": message}) == (sender, message)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        None,
+        [],
+        {},
+        {"sender": {}},
+        {"message": IDS},
+        {"sender": [], "message": IDS},
+        {"sender": {}, "message": "x"},
+        *(
+            {"sender": {}, "message": {**IDS, key: odd}}
+            for key in IDS
+            for odd in (None, "", 5, "x" * 257, "a\n")
+        ),
+    ],
+)
+def test_an_event_without_what_every_message_has_is_none(event: object) -> None:
+    assert message_event(event) is None
+
+
+def test_mentions_of_a_message_are_read_where_there_are_any() -> None:
+    assert mentions_in({}) == mentions_in({"mentions": None}) == ()
+    (one,) = mentions_in({"mentions": [5, {"key": "@_user_1", "id": {"open_id": "ou_1"}}]})
+    assert (one.key, one.open_id) == ("@_user_1", "ou_1")
+
+
+def test_a_line_is_text_and_cleaned_where_it_must_be() -> None:
+    assert line_of({"a": "é"}, "a") == "é"
+    assert line_of({"a": "x\x00y\n"}, "a") == "xy\n"
+    assert line_of({"a": 5}, "a") == line_of({}, "a") == ""

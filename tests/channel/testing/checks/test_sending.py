@@ -7,7 +7,7 @@ import pytest
 
 from bridge.channel import OutboundPart, Refused, SendOutcome, Withdrawn
 from bridge.channel.testing.checks import sending
-from bridge.errors import UnreachableError
+from bridge.errors import OutcomeUnknownError, UnreachableError
 from tests.channel.testing.checks.tools import (
     Spoilt,
     kit_with,
@@ -58,9 +58,6 @@ def test_what_cannot_send_is_skipped(outside: None) -> None:
 
 
 def test_a_platform_without_memory_is_held_to_less(outside: None) -> None:
-    def forgetful(spec: Any) -> Any:
-        return replace(spec, idempotent_seconds=0)
-
     skips(sending.test_one_client_id_is_shown_once_where_the_platform_remembers, "pigeon", forgetful)
     sending.test_what_was_taken_without_an_answer_is_unknown(kit_with("pigeon", forgetful))
 
@@ -76,3 +73,22 @@ def test_refusals_may_be_of_other_kinds(outside: None) -> None:
     change = adapter("", "", wrap_send(only_answers)).change
     sending.test_an_unprompted_text_arrives(kit_with("pigeon", change))
     sending.test_a_refusal_is_final(kit_with("pigeon", adapter("", "", wrap_send(withdrawn)).change))
+
+
+def test_an_adapter_may_take_a_while_to_tell_that_nothing_is_known(outside: None) -> None:
+    async def slow_to_tell(send: Any, part: OutboundPart) -> SendOutcome:
+        try:
+            outcome: SendOutcome = await send(part)
+        except OutcomeUnknownError:
+            await asyncio.sleep(0)
+            raise
+        return outcome
+
+    change = adapter("", "", wrap_send(slow_to_tell)).change
+    for each in (change, lambda spec: forgetful(change(spec))):
+        sending.test_what_was_taken_without_an_answer_is_unknown(kit_with("pigeon", each))
+
+
+def forgetful(spec: Any) -> Any:
+    """``spec`` of a platform that remembers no client ids."""
+    return replace(spec, idempotent_seconds=0)

@@ -45,9 +45,10 @@ def home(args: argparse.Namespace) -> Home:
     return Home.resolve(args.home)
 
 
-def nearer(path: Path) -> str:
-    """``path`` as it is typed from here, relative where that is shorter."""
-    return min(os.path.relpath(path), str(path), key=len)
+def nearer(path: Path | str) -> str:
+    """``path`` as it is typed from here: relative where it is below."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
 
 
 def program() -> str:
@@ -57,7 +58,7 @@ def program() -> str:
     path = sys.argv[0]
     if os.path.basename(path) != "turnbridge" or which("turnbridge") == os.path.abspath(path):
         return "turnbridge"
-    return shlex.quote(min(os.path.relpath(path), os.path.abspath(path), key=len))
+    return shlex.quote(nearer(os.path.abspath(path)))
 
 
 def typed(where: Home, command: str) -> str:

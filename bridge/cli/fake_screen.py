@@ -34,7 +34,7 @@ class Screen:
         """``text`` under the name of who says it, further lines below."""
         lines = visible(text).split("\n")
         head = f"{_BOLD}{who:<9}{_PLAIN}" if self.interactive else f"{who:<9}"
-        self._write(head + ("\n" + " " * 9).join(lines))
+        self._write(head + "\n".join([lines[0], *((" " * 9 + line).rstrip() for line in lines[1:])]))
 
     def note(self, text: str) -> None:
         self._write(f"{_DIM}{text}{_PLAIN}" if self.interactive else text)

@@ -112,6 +112,7 @@ def test_a_path_is_shown_the_shorter_way(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     assert nearer(tmp_path / "a") == "a"
     assert nearer(Path("/etc")) == "/etc"
+    assert nearer(tmp_path.parent / "beside") == str(tmp_path.parent / "beside")
 
 
 def test_once_the_reader_is_gone_nothing_more_is_printed(capfd: pytest.CaptureFixture[str]) -> None:

@@ -50,9 +50,9 @@ def test_a_pipe_gets_plain_lines_and_no_prompt() -> None:
     out = io.StringIO()
     screen = Screen(out, False, "")
     with screen.prompting(shown=False):
-        screen.row("bot", "a\x1bb")
+        screen.row("bot", "a\x1bb\n\nc")
         screen.note("n")
-    assert out.getvalue() == "bot      a\N{REPLACEMENT CHARACTER}b\nn\n"
+    assert out.getvalue() == "bot      a\N{REPLACEMENT CHARACTER}b\n\n         c\nn\n"
 
 
 async def test_lines_are_read_one_by_one_and_a_broken_source_is_the_end() -> None:

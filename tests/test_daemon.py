@@ -22,20 +22,23 @@ from bridge.clock import unix_ms
 from bridge.config import WebTable, load
 from bridge.daemon import AddressTakenError
 from bridge.errors import BridgeError, ConfigError, SessionError, StoreError
-from bridge.ids import AccountId, ConversationKey
+from bridge.ids import AccountId, ConversationKey, SessionId
 from bridge.paths import Home
 from bridge.process import RunningError
 from bridge.protocol import commands, ours
 from bridge.store.contract import (
     Bind,
+    LoadSession,
     NewPart,
     OpenParts,
+    OpenSession,
     PartKind,
     PartState,
     Post,
     Prune,
     Query,
     Reply,
+    SessionRecord,
     Settle,
     Step,
     Store,
@@ -362,6 +365,21 @@ async def test_what_is_old_is_forgotten_with_its_files(tmp_path: Path) -> None:
     assert isinstance(first, Prune)
     assert first.before_ms == unix_ms(START - timedelta(days=30))
     assert first.held_before_ms == unix_ms(START - timedelta(days=7))
+
+
+async def test_a_session_that_nobody_uses_is_forgotten_in_time(tmp_path: Path) -> None:
+    home, clock, name = Home(tmp_path), FakeClock(), SessionId("s")
+    home.private_dir(home.outbox)
+    async with open_store(home.db) as store, asyncio.TaskGroup() as tasks:
+        await store.do(OpenSession(SessionRecord(name, "/", "{}", 1), unix_ms(START)))
+        task = tasks.create_task(daemon_module.upkeep(store, 30, home, clock))
+        await until(lambda: bool(clock.waits()))
+        assert await store.get(LoadSession(name)) is not None
+        clock.jump(86_400 * 31)
+        await clock.advance(60)
+        await until(lambda: bool(clock.waits()))
+        assert await store.get(LoadSession(name)) is None
+        task.cancel()
 
 
 async def test_a_copy_that_a_crash_left_in_the_outbox_is_swept_in_time(tmp_path: Path) -> None:

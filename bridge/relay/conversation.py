@@ -30,6 +30,7 @@ from bridge.relay.texts import Language, Text, language_of, say
 from bridge.store.contract import (
     Answer,
     BindSession,
+    BoundSession,
     HeldTexts,
     MessageState,
     OpenMessage,
@@ -38,6 +39,7 @@ from bridge.store.contract import (
     SessionOf,
     Start,
     Store,
+    UnbindSession,
 )
 
 CLEAR_SECONDS = 10.0
@@ -257,15 +259,21 @@ class Conversation:
 
     async def _recover(self, message: Message) -> None:
         """An agent had it before we died: its answer from the session's record, or the plain truth."""
-        result = await self._recorded(message)
+        self._owner = self._work.policy.is_owner(message.inbound)
+        bound = await self._bound()
+        over = bound is not None and self._is_over(
+            bound
+        )  # asked first: looking into a session is a use of it
+        result = await self._recorded(message, bound)
         if result is not None and result.ended is Ended.COMPLETED:
             await self._finish(message, result)
         else:
             await self._end(message, Text.INTERRUPTED)
+        if over:
+            await self._work.store.do(UnbindSession(self._work.account, self._key))
 
-    async def _recorded(self, message: Message) -> TurnResult | None:
+    async def _recorded(self, message: Message, bound: BoundSession | None) -> TurnResult | None:
         """How its turn ended, as its session has it. That is not kept: what is due may have changed since."""
-        bound = await self._work.store.get(SessionOf(self._work.account, self._key))
         if bound is None or bound.session_id != message.session_id:
             return None
         authority = Authority.from_text(bound.authority)
@@ -284,31 +292,53 @@ class Conversation:
     # --- its session ----------------------------------------------------------
 
     async def _ready(self, authority: Authority) -> Session:
-        """The conversation's session: as it is, taken up again, or a new one where the authority changed."""
+        """The conversation's session: as it is, taken up again, or a new one where the authority changed.
+
+        A stranger's that was idle for too long is replaced, too: nobody goes on with what was said in it.
+        """
         if self._session is not None and self._session.alive and self._session_authority == authority:
             return self._session
         await self.close()
-        bound = await self._work.store.get(SessionOf(self._work.account, self._key))
-        if bound is not None and bound.authority == authority.as_text():
-            try:
-                session, _ = await attach_session(self._work.server, authority, bound.session_id)
-                self._session, self._session_authority = session, authority
-            except SessionError as error:
-                if error.code not in _NOT_STORED:
-                    raise
+        bound = await self._bound()
+        if bound is not None and bound.authority == authority.as_text() and not self._is_over(bound):
+            await self._take_up(authority, bound)
         if self._session is None:
             await self._open(authority)
         assert self._session is not None  # noqa: S101 - one of the two has set it
         return self._session
+
+    async def _bound(self) -> BoundSession | None:
+        return await self._work.store.get(SessionOf(self._work.account, self._key))
+
+    def _is_over(self, bound: BoundSession) -> bool:
+        """Whether it is a stranger's that ``retire`` would have cleared by now, had we run all the time."""
+        return not self._owner and self._is_idle(bound)
+
+    def _is_idle(self, bound: BoundSession) -> bool:
+        return self._now_ms() - bound.used_ms >= self._work.limits.idle_seconds * 1000
+
+    async def _take_up(self, authority: Authority, bound: BoundSession) -> None:
+        """Attach to the stored session, unless it is gone."""
+        try:
+            session, _ = await attach_session(self._work.server, authority, bound.session_id)
+        except SessionError as error:
+            if error.code not in _NOT_STORED:
+                raise
+            return
+        self._session, self._session_authority = session, authority
+        if self._is_idle(bound):
+            await self._bind(session, authority)
 
     async def _open(self, authority: Authority) -> None:
         channel, _, account = self._work.account.partition(":")
         chat = ours.Chat(channel=channel, account=account, conversation=turn.shown_key(self._key))
         session = await open_session(self._work.server, authority, chat)
         self._session, self._session_authority = session, authority  # closed, should the step fail
-        await self._work.store.do(
-            BindSession(self._work.account, self._key, session.session_id, authority.as_text())
-        )
+        await self._bind(session, authority)
+
+    async def _bind(self, session: Session, authority: Authority) -> None:
+        account, text = self._work.account, authority.as_text()
+        await self._work.store.do(BindSession(account, self._key, session.session_id, text, self._now_ms()))
 
     # --- its replies ----------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bridge.clock import unix_ms
+from bridge.errors import StoreError
 from bridge.ids import SessionId, new_uuid
 from bridge.logs import get_logger
 from bridge.protocol import ours
@@ -22,7 +23,7 @@ from bridge.sessions.history import History
 from bridge.sessions.live import LiveSessions
 from bridge.sessions.outbound import IDLE_RESERVE, Numbered, Outbound
 from bridge.sessions.session import Session
-from bridge.store.contract import EndTurn, LoadSession, OpenSession, SessionRecord, StoredSession
+from bridge.store.contract import EndTurn, LoadSession, OpenSession, ReserveSeq, SessionRecord, StoredSession
 
 log = get_logger(__name__)
 
@@ -87,6 +88,7 @@ class Opener:
             log.error("session.unreadable", session=session_id, error=error)
             raise RequestError("session_not_found", "the session cannot be read: start a new one") from error
         interrupted = await self._end_interrupted(stored)
+        session.context.events.reserved(await self._note_use(stored.record))
         await self._greet(session, message.request_id)
         for event in [*missed, *interrupted]:
             await self._replay(session, event)
@@ -127,6 +129,19 @@ class Opener:
             await self._services.store.do(step)
             ended.append(failed)
         return ended
+
+    async def _note_use(self, record: SessionRecord) -> int:
+        """Note when the session was taken up, with numbers for the answer; returns up to which it has some.
+
+        Where that cannot be stored, the session is only forgotten the sooner.
+        """
+        upto = record.seq + IDLE_RESERVE
+        try:
+            await self._services.store.do(ReserveSeq(record.session_id, upto, self._now_ms()))
+        except StoreError as error:
+            log.warning("session.use_not_noted", session=record.session_id, error=error)
+            return record.seq
+        return upto
 
     async def _replay(self, session: Session, event: Wire) -> None:
         """Send an event of before under its own ids and a new number, so that numbers still rise."""

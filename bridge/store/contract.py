@@ -20,7 +20,6 @@ from bridge.store.session_steps import (
     BindSession,
     BoundSession,
     ClearSession,
-    DropSession,
     EndTurn,
     LoadSession,
     OpenSession,
@@ -46,7 +45,6 @@ __all__ = [
     "Collect",
     "Counts",
     "CountsOf",
-    "DropSession",
     "EndTurn",
     "HeldText",
     "HeldTexts",
@@ -382,7 +380,9 @@ class SetIdentity(Step[None]):
 class Prune(Step[tuple[str, ...]]):
     """Forget what ended before ``before_ms``, and held texts from before ``held_before_ms``.
 
-    Returns bodies of file parts forgotten.
+    Sessions that were not used since ``before_ms`` go with their history, turns and bindings, unless a
+    message runs on them; so do such bindings to sessions that are not stored here. ``limit`` bounds the rows
+    of each kind, but a session goes whole. Returns bodies of file parts forgotten.
     """
 
     before_ms: int
@@ -478,6 +478,6 @@ class CountsOf(Query[Counts]):
 
 STEPS: tuple[type[Step[object]], ...] = (
     Bind, Claim, Start, Answer, Post, Sending, Settle, Later, Mark, Hold, Recover, Collect, SetIdentity,
-    Prune, BindSession, UnbindSession, OpenSession, BeginTurn, EndTurn, ClearSession, ReserveSeq, DropSession,
+    Prune, BindSession, UnbindSession, OpenSession, BeginTurn, EndTurn, ClearSession, ReserveSeq,
 )  # fmt: skip
 """Every durable step, for the crash points: before and after each."""

@@ -8,7 +8,7 @@ from sqlite3 import Cursor
 
 from bridge.errors import StoreError
 from bridge.ids import AccountId, PartId
-from bridge.store import outbox
+from bridge.store import outbox, sessions
 from bridge.store.contract import Answer, Claim, ClaimVerdict, MessageState, NewMessage, Post, Prune, Start
 
 _COLUMNS = (
@@ -186,8 +186,8 @@ def post(db: Cursor, step: Post) -> tuple[PartId, ...]:
 
 
 def prune(db: Cursor, step: Prune) -> tuple[str, ...]:
-    """``limit`` bounds messages, parts and held texts each."""
     db.execute(_PRUNE_MESSAGES, (step.before_ms, step.limit))
     forgotten = db.execute(_PRUNE_PARTS, (step.before_ms, step.limit)).fetchall()
     db.execute(_PRUNE_HELD, (step.held_before_ms, step.limit))
+    sessions.forget_unused(db, step.before_ms, step.limit)
     return tuple(body for kind, body in forgotten if kind == "file")

@@ -58,6 +58,10 @@ _COUNTS = """
          (SELECT min(created_ms) AS first_part FROM (SELECT created_ms FROM parts
           WHERE account = ?1 AND state IN ('pending', 'sending') ORDER BY id LIMIT 1))
 """
+_BOUND = """
+    SELECT session_id, authority, max(bindings.used_ms, coalesce(sessions.used_ms, 0))
+    FROM bindings LEFT JOIN sessions USING (session_id) WHERE account = ? AND conversation = ?
+"""
 _SESSION = "SELECT cwd, settings, seq FROM sessions WHERE session_id = ?"
 _HISTORY = "SELECT entry FROM history WHERE session_id = ? ORDER BY id"
 _LAST_EVENTS = "SELECT frame FROM last_events WHERE session_id = ? ORDER BY id"
@@ -109,9 +113,8 @@ def held_texts(db: Cursor, query: HeldTexts) -> tuple[HeldText, ...]:
 
 
 def session_of(db: Cursor, query: SessionOf) -> BoundSession | None:
-    statement = "SELECT session_id, authority FROM bindings WHERE account = ? AND conversation = ?"
-    row = db.execute(statement, (query.account, query.conversation)).fetchone()
-    return BoundSession(SessionId(row[0]), row[1]) if row else None
+    row = db.execute(_BOUND, (query.account, query.conversation)).fetchone()
+    return BoundSession(SessionId(row[0]), row[1], row[2]) if row else None
 
 
 def load_session(db: Cursor, query: LoadSession) -> StoredSession | None:

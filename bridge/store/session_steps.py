@@ -10,16 +10,19 @@ from bridge.store.step import Query, Step
 
 @dataclass(frozen=True, slots=True)
 class BindSession(Step[None]):
-    """The conversation's session from now on, and the authority it was started with."""
+    """The conversation's session from now on, with the authority it was started with. Again: it is used."""
 
     account: AccountId
     conversation: ConversationKey
     session_id: SessionId
     authority: str
+    now_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class UnbindSession(Step[None]):
+    """The conversation has no session any more."""
+
     account: AccountId
     conversation: ConversationKey
 
@@ -82,24 +85,24 @@ class ClearSession(Step[None]):
 class ReserveSeq(Step[None]):
     """Raise the session's high-water mark to ``seq``: an attach or a pause uses numbers outside of turns.
 
-    A lower ``seq`` changes nothing.
+    A lower ``seq`` changes nothing. ``used_ms`` is when the session was taken up, 0 where it was not.
     """
 
     session_id: SessionId
     seq: int
-
-
-@dataclass(frozen=True, slots=True)
-class DropSession(Step[None]):
-    """Forget the session with its history, turns and bindings."""
-
-    session_id: SessionId
+    used_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class BoundSession:
+    """``used_ms``: when it was bound, opened or taken up, or when a turn of it began or ended, if later.
+
+    Where the sessions are another server's, only when it was bound.
+    """
+
     session_id: SessionId
     authority: str
+    used_ms: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from bridge.store.contract import (
     BeginTurn,
     BindSession,
     ClearSession,
-    DropSession,
     EndTurn,
     OpenSession,
     ReserveSeq,
@@ -18,9 +17,25 @@ from bridge.store.contract import (
 )
 
 _BIND = """
-    INSERT INTO bindings (account, conversation, session_id, authority) VALUES (?, ?, ?, ?)
+    INSERT INTO bindings (account, conversation, session_id, authority, used_ms) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (account, conversation) DO UPDATE
-    SET session_id = excluded.session_id, authority = excluded.authority
+    SET session_id = excluded.session_id, authority = excluded.authority, used_ms = excluded.used_ms
+"""
+_UNUSED = """
+    SELECT session_id FROM sessions WHERE created_ms < ?1 AND used_ms < ?1
+        AND session_id NOT IN (SELECT session_id FROM messages WHERE state IN ('claimed', 'running'))
+    ORDER BY created_ms LIMIT ?2
+"""
+_FORGET = [
+    f"DELETE FROM {table} WHERE session_id = ?"  # noqa: S608 - our own names
+    for table in ("history", "turns", "last_events", "bindings", "sessions")
+]
+_FORGET_BINDINGS = """
+    DELETE FROM bindings WHERE (account, conversation) IN (
+        SELECT account, conversation FROM bindings
+        WHERE used_ms < ?1 AND session_id NOT IN (SELECT session_id FROM sessions)
+            AND session_id NOT IN (SELECT session_id FROM messages WHERE state IN ('claimed', 'running'))
+        ORDER BY used_ms LIMIT ?2)
 """
 _FORGET_OLDEST = """
     DELETE FROM history WHERE id IN (SELECT id FROM history WHERE session_id = ? ORDER BY id LIMIT ?)
@@ -28,7 +43,7 @@ _FORGET_OLDEST = """
 
 
 def bind_session(db: Cursor, step: BindSession) -> None:
-    db.execute(_BIND, (step.account, step.conversation, step.session_id, step.authority))
+    db.execute(_BIND, (step.account, step.conversation, step.session_id, step.authority, step.now_ms))
 
 
 def unbind_session(db: Cursor, step: UnbindSession) -> None:
@@ -41,13 +56,14 @@ def open_session(db: Cursor, step: OpenSession) -> None:
     """A session id that exists is refused."""
     record = step.record
     db.execute(
-        "INSERT INTO sessions (session_id, cwd, settings, seq, created_ms) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO sessions (session_id, cwd, settings, seq, created_ms, used_ms)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
         (record.session_id, record.cwd, record.settings, record.seq, step.now_ms),
     )
 
 
 def begin_turn(db: Cursor, step: BeginTurn) -> None:
-    _set_seq(db, step.session_id, step.seq_reserved)
+    _use(db, step.session_id, step.seq_reserved, step.now_ms)
     db.execute(
         "INSERT INTO turns (session_id, turn_id, request_id, began_ms) VALUES (?, ?, ?, ?)",
         (step.session_id, step.turn_id, step.request_id, step.now_ms),
@@ -57,7 +73,7 @@ def begin_turn(db: Cursor, step: BeginTurn) -> None:
 def end_turn(db: Cursor, step: EndTurn) -> None:
     """A turn that is not known to run is ended all the same."""
     session = step.session_id
-    _set_seq(db, session, step.seq)
+    _use(db, session, step.seq, step.now_ms)
     db.execute("DELETE FROM turns WHERE session_id = ? AND turn_id = ?", (session, step.turn_id))
     db.execute("DELETE FROM last_events WHERE session_id = ?", (session,))
     db.executemany(
@@ -72,23 +88,31 @@ def end_turn(db: Cursor, step: EndTurn) -> None:
 
 
 def clear_session(db: Cursor, step: ClearSession) -> None:
-    _set_seq(db, step.session_id, step.seq)
+    cleared = "UPDATE sessions SET seq = ? WHERE session_id = ?"
+    _must_be_one(db.execute(cleared, (step.seq, step.session_id)).rowcount)
     for table in ("history", "last_events"):
         db.execute(f"DELETE FROM {table} WHERE session_id = ?", (step.session_id,))  # noqa: S608 - our own names
 
 
 def reserve_seq(db: Cursor, step: ReserveSeq) -> None:
-    raised = "UPDATE sessions SET seq = max(seq, ?) WHERE session_id = ?"
-    _must_be_one(db.execute(raised, (step.seq, step.session_id)).rowcount)
+    raised = "UPDATE sessions SET seq = max(seq, ?), used_ms = max(used_ms, ?) WHERE session_id = ?"
+    _must_be_one(db.execute(raised, (step.seq, step.used_ms, step.session_id)).rowcount)
 
 
-def drop_session(db: Cursor, step: DropSession) -> None:
-    for table in ("history", "turns", "last_events", "bindings", "sessions"):
-        db.execute(f"DELETE FROM {table} WHERE session_id = ?", (step.session_id,))  # noqa: S608 - our own names
+def forget_unused(db: Cursor, before_ms: int, limit: int) -> None:
+    """Forget whole sessions, oldest first, until ``limit`` rows have gone; then bindings to elsewhere."""
+    rows = 0
+    for key in db.execute(_UNUSED, (before_ms, limit)).fetchall():
+        if rows >= limit:
+            break
+        for statement in _FORGET:
+            rows += db.execute(statement, key).rowcount
+    db.execute(_FORGET_BINDINGS, (before_ms, limit))
 
 
-def _set_seq(db: Cursor, session_id: SessionId, seq: int) -> None:
-    _must_be_one(db.execute("UPDATE sessions SET seq = ? WHERE session_id = ?", (seq, session_id)).rowcount)
+def _use(db: Cursor, session_id: SessionId, seq: int, now_ms: int) -> None:
+    used = "UPDATE sessions SET seq = ?, used_ms = ? WHERE session_id = ?"
+    _must_be_one(db.execute(used, (seq, now_ms, session_id)).rowcount)
 
 
 def _must_be_one(changed: int) -> None:

@@ -34,7 +34,6 @@ TAKERS: Mapping[type[Step[object]], Callable[[Cursor, Any], object]] = {
     contract.EndTurn: sessions.end_turn,
     contract.ClearSession: sessions.clear_session,
     contract.ReserveSeq: sessions.reserve_seq,
-    contract.DropSession: sessions.drop_session,
 }
 
 

@@ -10,13 +10,25 @@ import pytest
 
 from bridge.channel import ChannelError, Context, FileKind, Inbound, Refused, RemoteFile
 from bridge.channel.testing.clock import FakeClock, settle, until
+from bridge.clock import unix_ms
 from bridge.errors import SessionError
-from bridge.ids import ConversationKey
+from bridge.ids import ConversationKey, SessionId
 from bridge.protocol.limits import PROMPT_BYTES
 from bridge.relay import conversation
 from bridge.relay.payload import conversation_of
 from bridge.relay.texts import Language, Text, say
-from bridge.store.contract import Answer, CountsOf, HeldTexts, Query, SessionOf, Step, Store
+from bridge.store.contract import (
+    Answer,
+    BoundSession,
+    CountsOf,
+    HeldTexts,
+    OpenSession,
+    Query,
+    SessionOf,
+    SessionRecord,
+    Step,
+    Store,
+)
 from tests.relay.harness import (
     HOUR,
     MINUTE,
@@ -377,6 +389,65 @@ async def test_the_same_authority_takes_the_session_up_after_a_restart() -> None
             await after.say("b")
             assert await after.answered(1) == ["echo: b"]
             assert after.server.opened == 0
+
+
+async def restarted_after(
+    seconds: float, sender: str, *, used: bool = False, turn: Any = None, **setup: Any
+) -> tuple[list[str], int, int, BoundSession]:
+    """A chat goes on after so long a pause without a daemon: texts, sessions opened, taken up, and bound."""
+    async with homes() as home:
+        clock = FakeClock()
+        async with desk(home=home, clock=clock, **setup) as before:
+            await before.say("a", sender)
+            await before.answered(1)
+            stored = before.server.stored
+        clock.jump(seconds)
+        async with desk(home=home, clock=clock, script={"stored": stored}, **setup) as after:
+            if used:  # as our own server notes it
+                now_ms = unix_ms(clock.now())
+                await after.store.do(OpenSession(SessionRecord(SessionId("s1"), "/", "{}", 1), now_ms))
+            after.server.opened, after.count = 1, 10
+            await after.say("b", sender)
+            texts = await after.answered(1)
+            bound = await after.store.get(SessionOf(NAME, key_of(sender)))
+            assert bound is not None
+            assert unix_ms(clock.now()) - bound.used_ms < 1_800_000
+            return texts, after.server.opened - 1, len(after.server.frames("session.attach")) // 2, bound
+
+
+async def test_after_a_restart_a_stranger_s_session_that_was_idle_for_too_long_is_replaced() -> None:
+    texts, opened, taken_up, bound = await restarted_after(1800, STRANGER)
+    assert (texts, opened, taken_up, bound.session_id) == (["echo: b"], 1, 0, "s2")
+
+
+async def test_after_a_restart_a_stranger_s_session_that_was_used_lately_is_taken_up() -> None:
+    for seconds, used in ((1799, False), (90_000, True)):
+        texts, opened, taken_up, bound = await restarted_after(seconds, STRANGER, used=used)
+        assert (texts, opened, taken_up, bound.session_id) == (["echo: b"], 0, 1, "s1")
+
+
+async def test_after_a_restart_the_owner_s_session_is_taken_up_and_its_use_is_noted() -> None:
+    texts, opened, taken_up, bound = await restarted_after(90_000, OWNER)
+    assert (texts, opened, taken_up, bound.session_id) == (["echo: b"], 0, 1, "s1")
+
+
+async def test_a_stranger_s_answer_from_an_idle_session_is_the_last_of_it() -> None:
+    async with homes() as home:
+        clock, held = FakeClock(), Held()
+        async with desk(home=home, clock=clock, script={"turn": held}) as before:
+            await before.say("one", STRANGER)
+            await until(lambda: held.started == ["one"])
+        clock.jump(1900)
+        async with desk(home=home, clock=clock, script={"stored": {"s1": ENDED}}) as after:
+            assert await after.answered(1) == ["the answer"]
+            # looking for the answer was a use of the session, as our own server notes it
+            record = SessionRecord(SessionId("s1"), "/", "{}", 1)
+            await after.store.do(OpenSession(record, unix_ms(clock.now())))
+            assert await after.store.get(SessionOf(NAME, key_of(STRANGER))) is None
+            after.server.opened, after.count = 1, 10
+            await after.say("two", STRANGER)
+            assert await after.answered(2) == ["the answer", "echo: two"]
+            assert after.server.opened == 2
 
 
 ENDED = [

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bridge.agents.contract import AgentError, AgentUsage, Gate, Role, Sink, Turn
+from bridge.clock import unix_ms
 from bridge.config import SessionsTable
 from bridge.ids import SessionId, TurnId
 from bridge.protocol import ours
@@ -20,7 +21,15 @@ from bridge.sessions.errors import FrameTooLargeError
 from bridge.sessions.live import LiveSessions
 from bridge.sessions.opening import Opener
 from bridge.sessions.outbound import Outbound
-from bridge.store.contract import BeginTurn, EndTurn, LoadSession, OpenSession, ReserveSeq, SessionRecord
+from bridge.store.contract import (
+    BeginTurn,
+    EndTurn,
+    LoadSession,
+    OpenSession,
+    Prune,
+    ReserveSeq,
+    SessionRecord,
+)
 from tests.sessions.wire import Client, DaemonControl, Event, ScriptedAgent, Server, no_tools, serving
 
 FOREIGN = "00000000-0000-4000-8000-000000000000"
@@ -257,6 +266,22 @@ async def test_turns_that_a_crash_cut_off_end_as_failed() -> None:
         events = (await attached(last))[2:]
         assert [(event["type"], event["turn_id"]) for event in events] == [("turn.failed", "t-three")]
         assert last.numbers()[0] > again.numbers()[-1]
+
+
+async def test_a_session_that_is_only_taken_up_is_not_forgotten_as_unused() -> None:
+    async with serving() as server:
+        client = await server.session()
+        await client.close()
+        first_ms = unix_ms(server.clock.now())
+        server.clock.jump(3600)
+        again = await attach(server, client.session_id)
+        await attached(again)
+        await again.close()
+        await server.store.do(Prune(first_ms + 1, 0))
+        assert await server.store.get(LoadSession(SessionId(client.session_id))) is not None
+        await server.store.do(Prune(unix_ms(server.clock.now()) + 1, 0))
+        lost = await attach(server, client.session_id)
+        assert await lost.error() == "session_not_found"
 
 
 async def test_an_attach_that_cannot_record_is_refused_and_may_be_repeated() -> None:

@@ -9,26 +9,38 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridge.errors import StoreError
-from bridge.ids import MessageId, PartId
+from bridge.ids import ConversationKey, MessageId, PartId, SessionId, TurnId
 from bridge.store.contract import (
+    BeginTurn,
+    BindSession,
     Claim,
+    ClearSession,
     Collect,
     CountsOf,
+    EndTurn,
     Hold,
     Later,
+    LoadSession,
     Mark,
     MessageState,
     NewMessage,
+    OpenSession,
     PartState,
     Post,
+    Prune,
+    ReserveSeq,
     Sending,
+    SessionOf,
+    SessionRecord,
     Settle,
     Start,
     Step,
     Store,
+    UnbindSession,
 )
 from tests.store.backends import BACKENDS
 from tests.store.model import Model
+from tests.store.session_model import SessionModel
 from tests.store.values import ACCOUNT, SESSION, answer, message, open_ids, open_parts, reply, text
 
 ids = st.sampled_from("abcd").map(MessageId)
@@ -58,6 +70,38 @@ steps: st.SearchStrategy[Step[object]] = st.one_of(
     st.builds(Hold, part_ids, ends, st.just("lost"), st.just(4000)),
     st.builds(Collect, st.just(ACCOUNT), st.integers(0, 12), st.just(4000)),
 )
+
+names = st.sampled_from("xy").map(SessionId)
+chats = st.sampled_from("rs").map(ConversationKey)
+turns = st.sampled_from("tu").map(TurnId)
+times = st.integers(1, 9)
+bindings = st.builds(BindSession, st.just(ACCOUNT), chats, names, st.sampled_from(["owner", "none"]), times)
+records = st.builds(SessionRecord, names, st.just("/"), st.just("{}"), st.integers(1, 99))
+entries = st.lists(st.sampled_from("ab"), max_size=3).map(tuple)
+session_steps: st.SearchStrategy[Step[object]] = st.one_of(
+    bindings,
+    bindings,
+    st.builds(UnbindSession, st.just(ACCOUNT), chats),
+    st.builds(OpenSession, records, times),
+    st.builds(OpenSession, records, times),
+    st.builds(BeginTurn, names, turns, ids, st.integers(1, 99), times),
+    st.builds(
+        EndTurn, names, turns, entries.map(lambda some: tuple(one.encode() for one in some)), entries,
+        st.integers(1, 99), times, st.integers(0, 2),
+    ),
+    st.builds(ClearSession, names, st.integers(1, 99)),
+    st.builds(ReserveSeq, names, st.integers(1, 99), st.integers(0, 9)),
+    st.builds(answer, ids, st.none(), times),
+    st.builds(Prune, times, st.just(0)),
+    st.builds(Prune, times, st.just(0)),
+)  # fmt: skip
+
+
+@st.composite
+def running(draw: st.DrawFn) -> list[Step[object]]:
+    """A message that comes and runs on a session."""
+    one, at_ms = draw(ids), draw(times)
+    return [Claim(ACCOUNT, (message(one),), at_ms), Start(ACCOUNT, one, draw(names), at_ms)]
 
 
 async def outcome(store: Store, step: Step[object]) -> object:
@@ -107,3 +151,27 @@ async def test_steps_that_wait_together_are_taken_in_their_order(
                 waiting = [tasks.create_task(outcome(store, step)) for step in taken]
             assert [task.result() for task in waiting] == [model.take(step) for step in taken]
             await agree(store, model)
+
+
+async def agree_on_sessions(store: Store, model: SessionModel) -> None:
+    for name in map(SessionId, "xy"):
+        told = model.sessions[name].told() if name in model.sessions else None
+        assert await store.get(LoadSession(name)) == told
+    for chat in map(ConversationKey, "rs"):
+        assert await store.get(SessionOf(ACCOUNT, chat)) == model.bound(chat)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@settings(max_examples=100, deadline=None)
+@given(drawn=st.lists(session_steps.map(lambda step: [step]) | running(), min_size=10, max_size=40))
+async def test_steps_with_sessions_do_what_the_model_says(
+    backend: str, drawn: list[list[Step[object]]]
+) -> None:
+    model, taken = SessionModel(), [step for steps in drawn for step in steps]
+    with tempfile.TemporaryDirectory() as folder:
+        async with BACKENDS[backend](Path(folder)) as store:
+            for step in taken:
+                assert isinstance(await outcome(store, step), StoreError) != model.take(step)
+            await agree_on_sessions(store, model)
+        async with BACKENDS[backend](Path(folder)) as store:
+            await agree_on_sessions(store, model)

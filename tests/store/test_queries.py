@@ -66,13 +66,13 @@ def test_what_was_stored_is_read(db: sqlite3.Cursor) -> None:
     take(db, Post(ACCOUNT, reply(reply_id="b"), 2500))
     take(db, Hold(first[0], PartState.REFUSED, "lost", 3000))
     take(db, OpenSession(record, 1000))
-    take(db, BindSession(ACCOUNT, CHAT, SESSION, "owner"))
+    take(db, BindSession(ACCOUNT, CHAT, SESSION, "owner", 2000))
     take(db, EndTurn(SESSION, TURN, (b"end",), ("entry",), 5, 3000))
     assert [one.message_id for one in queries.read(db, OpenMessages(ACCOUNT))] == ["m"]
     assert [one.reply_id for one in queries.read(db, OpenParts(ACCOUNT))] == ["b"]
     assert [one.reply_id for one in queries.read(db, PartsOf(ACCOUNT, "b"))] == ["b"]
     assert [one.text for one in queries.read(db, HeldTexts(ACCOUNT, CHAT))] == ["lost"]
-    assert queries.read(db, SessionOf(ACCOUNT, CHAT)) == BoundSession(SESSION, "owner")
+    assert queries.read(db, SessionOf(ACCOUNT, CHAT)) == BoundSession(SESSION, "owner", 3000)
     assert queries.read(db, LoadSession(SESSION)) == StoredSession(record, ("entry",), (b"end",), ())
     assert queries.read(db, IdentityOf(ACCOUNT)) == StoredIdentity("bot", "Bot")
     assert queries.read(db, CountsOf(ACCOUNT)) == Counts(1, 1000, 1, 1, 1)
@@ -82,7 +82,7 @@ def test_what_was_stored_is_read(db: sqlite3.Cursor) -> None:
     "statement",
     [
         queries._MESSAGES, queries._OPEN_PARTS, queries._PARTS_OF, queries._HELD, queries._COUNTS,
-        queries._HISTORY, queries._LAST_EVENTS, queries._TURNS, queries._SESSION,
+        queries._HISTORY, queries._LAST_EVENTS, queries._TURNS, queries._SESSION, queries._BOUND,
     ],
 )  # fmt: skip
 def test_no_read_looks_through_what_is_over(db: sqlite3.Cursor, statement: str) -> None:

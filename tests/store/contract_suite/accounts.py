@@ -75,7 +75,7 @@ class AccountsContract:
         async with opened() as store:
             await store.do(Bind(ACCOUNT, "one"))
             await store.do(SetIdentity(ACCOUNT, "bot", "Bot"))
-            await store.do(BindSession(ACCOUNT, CHAT, SESSION, "owner"))
+            await store.do(BindSession(ACCOUNT, CHAT, SESSION, "owner", 1000))
             await store.do(claim(message(state=MessageState.SEEN)))
             ids = await post(store, reply())
             await store.do(Hold(ids[0], PartState.REFUSED, "lost", 3000))

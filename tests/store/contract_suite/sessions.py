@@ -5,19 +5,21 @@ from __future__ import annotations
 import pytest
 
 from bridge.errors import StoreError
-from bridge.ids import SessionId, TurnId
+from bridge.ids import ConversationKey, MessageId, SessionId, TurnId
 from bridge.store.contract import (
     BeginTurn,
     BindSession,
     BoundSession,
     ClearSession,
-    DropSession,
     EndTurn,
     LoadSession,
     OpenSession,
+    Prune,
     ReserveSeq,
     SessionOf,
     SessionRecord,
+    Start,
+    Store,
     StoredSession,
     UnbindSession,
 )
@@ -28,6 +30,9 @@ from tests.store.values import (
     OTHER,
     SESSION,
     TURN,
+    answer,
+    claim,
+    message,
 )
 
 
@@ -37,15 +42,15 @@ class SessionsContract:
     async def test_a_conversation_has_one_session(self, opened: Open) -> None:
         async with opened() as store:
             assert await store.get(SessionOf(ACCOUNT, CHAT)) is None
-            await store.do(BindSession(ACCOUNT, CHAT, SessionId("old"), "none"))
-            await store.do(BindSession(ACCOUNT, CHAT, SESSION, "owner"))
-            await store.do(BindSession(OTHER, CHAT, SessionId("other"), "none"))
+            await store.do(BindSession(ACCOUNT, CHAT, SessionId("old"), "none", 1000))
+            await store.do(BindSession(ACCOUNT, CHAT, SESSION, "owner", 2000))
+            await store.do(BindSession(OTHER, CHAT, SessionId("other"), "none", 3000))
         async with opened() as store:
-            assert await store.get(SessionOf(ACCOUNT, CHAT)) == BoundSession(SESSION, "owner")
+            assert await store.get(SessionOf(ACCOUNT, CHAT)) == BoundSession(SESSION, "owner", 2000)
             await store.do(UnbindSession(ACCOUNT, CHAT))
             await store.do(UnbindSession(ACCOUNT, CHAT))
             assert await store.get(SessionOf(ACCOUNT, CHAT)) is None
-            assert await store.get(SessionOf(OTHER, CHAT)) == BoundSession(SessionId("other"), "none")
+            assert await store.get(SessionOf(OTHER, CHAT)) == BoundSession(SessionId("other"), "none", 3000)
 
     async def test_a_session_comes_back_with_what_happened_in_it(self, opened: Open) -> None:
         async with opened() as store:
@@ -99,18 +104,88 @@ class SessionsContract:
             assert loaded is not None
             assert (loaded.history, loaded.last_turn, loaded.record.seq) == ((), (), 9)
 
-    async def test_a_dropped_session_is_gone_with_all_of_it(self, opened: Open) -> None:
+    async def test_each_use_of_a_session_is_noted(self, opened: Open) -> None:
+        uses = (
+            OpenSession(self.RECORD, 2000), BeginTurn(SESSION, TURN, "request", 100, 3000),
+            EndTurn(SESSION, TURN, (), (), 50, 4000), ReserveSeq(SESSION, 200, 5000),
+            BindSession(ACCOUNT, CHAT, SESSION, "owner", 6000),
+        )  # fmt: skip
+        async with opened() as store:
+            await store.do(BindSession(ACCOUNT, CHAT, SESSION, "owner", 1000))
+            for number, use in enumerate(uses):
+                await store.do(use)
+                assert await _used(store) == 2000 + 1000 * number
+            for no_use in (ReserveSeq(SESSION, 300), ClearSession(SESSION, 300)):
+                await store.do(no_use)
+            assert await _used(store) == 6000
+
+    async def test_a_session_without_use_is_forgotten_with_all_of_it(self, opened: Open) -> None:
         async with opened() as store:
             await store.do(OpenSession(self.RECORD, 1000))
-            await store.do(BindSession(ACCOUNT, CHAT, SESSION, "owner"))
+            await store.do(BindSession(ACCOUNT, CHAT, SESSION, "owner", 9000))
             await store.do(EndTurn(SESSION, TURN, (b"1",), ("a",), 8, 2000))
             await store.do(BeginTurn(SESSION, TURN, "request", 100, 3000))
-            await store.do(DropSession(SESSION))
-            await store.do(DropSession(SESSION))
+            await store.do(Prune(3000, 0))
+            assert await store.get(LoadSession(SESSION)) is not None
+            await store.do(Prune(3001, 0))
             assert await store.get(LoadSession(SESSION)) is None
             assert await store.get(SessionOf(ACCOUNT, CHAT)) is None
             await store.do(OpenSession(self.RECORD, 4000))
             assert await store.get(LoadSession(SESSION)) == StoredSession(self.RECORD, (), (), ())
+
+    async def test_a_session_on_which_a_message_runs_is_kept(self, opened: Open) -> None:
+        async with opened() as store:
+            await store.do(OpenSession(self.RECORD, 1000))
+            await store.do(BindSession(ACCOUNT, CHAT, SESSION, "owner", 1000))
+            await store.do(claim(message("m")))
+            assert await store.do(Start(ACCOUNT, MessageId("m"), SESSION, 1500))
+            await store.do(BeginTurn(SESSION, TURN, "m", 100, 2000))
+            await store.do(Prune(9000, 0))
+            loaded = await store.get(LoadSession(SESSION))
+            assert loaded is not None
+            assert loaded.interrupted == ((TURN, "m"),)
+            await store.do(answer("m"))
+            await store.do(Prune(9000, 0))
+            assert await store.get(LoadSession(SESSION)) is None
+
+    async def test_a_binding_to_another_server_s_session_is_forgotten_by_its_own_time(
+        self, opened: Open
+    ) -> None:
+        running = ConversationKey("running")
+        async with opened() as store:
+            await store.do(BindSession(ACCOUNT, CHAT, SESSION, "owner", 1000))
+            await store.do(BindSession(ACCOUNT, running, SessionId("busy"), "owner", 1000))
+            await store.do(BindSession(OTHER, CHAT, SESSION, "owner", 3000))
+            await store.do(claim(message("m")))
+            await store.do(Start(ACCOUNT, MessageId("m"), SessionId("busy"), 1500))
+            await store.do(Prune(3000, 0))
+            assert await store.get(SessionOf(ACCOUNT, CHAT)) is None
+            assert await store.get(SessionOf(ACCOUNT, running)) is not None
+            assert await store.get(SessionOf(OTHER, CHAT)) is not None
+
+    async def test_a_session_is_forgotten_whole_and_few_at_once(self, opened: Open) -> None:
+        names = [SessionId(name) for name in "abc"]
+        async with opened() as store:
+            for number, name in enumerate(names):
+                await store.do(OpenSession(SessionRecord(name, "/home", "{}", 7), 1000 + number))
+                await store.do(EndTurn(name, TURN, (b"1",), ("q", "a"), 8, 2000))
+            for left in (["b", "c"], ["c"], []):
+                await store.do(Prune(9000, 0, limit=4))
+                loaded = {name: await store.get(LoadSession(name)) for name in names}
+                assert [name for name, one in loaded.items() if one] == left
+                assert {one.history for one in loaded.values() if one} <= {("q", "a")}
+
+    async def test_bindings_are_forgotten_few_at_once(self, opened: Open) -> None:
+        chats = [ConversationKey(name) for name in "abc"]
+        async with opened() as store:
+            for number, chat in enumerate(chats):
+                await store.do(BindSession(ACCOUNT, chat, SESSION, "owner", 1000 + number))
+            await store.do(Prune(9000, 0, limit=2))
+            assert [await store.get(SessionOf(ACCOUNT, chat)) is None for chat in chats] == [
+                True,
+                True,
+                False,
+            ]
 
     async def test_steps_in_a_session_that_does_not_exist_are_refused(self, opened: Open) -> None:
         steps = (
@@ -125,3 +200,9 @@ class SessionsContract:
             with pytest.raises(StoreError):
                 await store.do(OpenSession(self.RECORD, 1000))
             assert await store.get(LoadSession(SESSION)) == StoredSession(self.RECORD, (), (), ())
+
+
+async def _used(store: Store) -> int:
+    bound = await store.get(SessionOf(ACCOUNT, CHAT))
+    assert bound is not None
+    return bound.used_ms

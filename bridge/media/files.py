@@ -46,7 +46,8 @@ async def save(
 ) -> Saved:
     """Store what comes as a new file ``<12 hex>-<safe name>``, durable on return, for the owner alone.
 
-    A picture with too many pixels, or with a header that cannot be read, counts as bytes of unknown type.
+    A picture with too many pixels, or with a header that cannot be read, counts as bytes of unknown type; one
+    of a type that is not read here keeps its type and is a mere file.
     On any failure, cancellation included, nothing is left behind.
 
     Raises:
@@ -78,7 +79,8 @@ async def save(
     finally:
         if not done:
             await _to_the_end(file.discard)
-    return Saved(file.path, size, digest.hexdigest(), mime, kind_of(mime), pixels)
+    kind = FileKind.FILE if pixels is None and mime.startswith("image/") else kind_of(mime)
+    return Saved(file.path, size, digest.hexdigest(), mime, kind, pixels)
 
 
 def remove(path: Path) -> None:

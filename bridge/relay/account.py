@@ -32,7 +32,6 @@ from bridge.channel import (
 )
 from bridge.channel.contract import FileAnswer
 from bridge.clock import unix_ms
-from bridge.errors import StoreError
 from bridge.ids import ConversationKey, MessageId
 from bridge.relay import asked, outbox, payload
 from bridge.relay.contact import Health, OnlyTrouble, PlatformClock, Trouble, probe, stored_identity
@@ -250,17 +249,19 @@ class Account:
     async def _claim(self, run: Run, items: Sequence[Item], checkpoint: str | None = None) -> list[Claimed]:
         """Decide on each item, make all of it durable in one step, and start what is to be done."""
         policy, language = run.work.policy, run.work.language
-        drafts = [draft(item, policy, run.room, language) for item in items]
-        messages = tuple([one.message for one in drafts if one.message is not None])
+        drafts: list[Draft] = []
         now_ms = unix_ms(self._clock.now())
         try:
+            for item in items:
+                drafts.append(draft(item, policy, run.room, language))  # noqa: PERF401 - known if one fails
+            messages = tuple([one.message for one in drafts if one.message is not None])
             verdicts: Iterable[ClaimVerdict] = ()
             if messages or checkpoint is not None:
                 verdicts = await self._store.do(Claim(self._setup.name, messages, now_ms, checkpoint))
         except asyncio.CancelledError:  # the step may be taken all the same
             self._spawn(run, self._pick_up(run, drafts, now_ms), "pick-up")
             raise
-        except StoreError:
+        except BaseException:  # raised again: whatever it was, what they took is free again
             for one in drafts:
                 one.give_back(run.room)
             raise

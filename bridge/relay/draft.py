@@ -51,13 +51,15 @@ def draft(item: Item, policy: Policy, room: ClaimRoom, language: Literal["auto",
         return Draft(Decision(Fate.SEEN, "no usable id"))
     decision = classify(item, conversation, policy, room)
     if decision is WORK:
-        room.take(conversation)
-        return Draft(decision, _message(item, conversation, MessageState.CLAIMED), item, conversation)
+        message = _message(item, conversation, MessageState.CLAIMED)
+        room.take(conversation)  # last: nothing fails behind it
+        return Draft(decision, message, item, conversation)
     reply = _notice(decision, item, conversation, language)
+    state = MessageState.SEEN if reply is None else MessageState.ANSWERED
+    message = _message(item, conversation, state, decision.reason, reply)
     if decision.fate is Fate.BUSY and reply is not None:
         room.noticed(conversation)
-    state = MessageState.SEEN if reply is None else MessageState.ANSWERED
-    return Draft(decision, _message(item, conversation, state, decision.reason, reply), item, conversation)
+    return Draft(decision, message, item, conversation)
 
 
 def _message(

@@ -18,7 +18,7 @@ from bridge.errors import UnreachableError
 from bridge.media.files import remove, save, sweep
 from bridge.media.newfile import NewFile
 from bridge.media.sniff import UNKNOWN
-from tests.media.pictures import HTML, PNG, png_header
+from tests.media.pictures import HEIC, HTML, PNG, picture, png_header
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -49,20 +49,40 @@ async def test_a_large_stream_is_written_in_pieces(tmp_path: Path) -> None:
     assert saved.sha256 == hashlib.sha256(piece * 5).hexdigest()
 
 
-async def test_two_files_of_one_name_are_both_kept(tmp_path: Path) -> None:
+async def test_case_76_two_files_of_one_name_are_both_kept(tmp_path: Path) -> None:
     for _ in range(2):
         await save(chunks(PNG), tmp_path, "image.png", limit_bytes=10_000)
     await save(chunks(PNG), tmp_path, "IMAGE.png", limit_bytes=10_000)
     assert len(all_under(tmp_path)) == 3
 
 
-@pytest.mark.parametrize(("data", "mime"), [(b"", UNKNOWN), (HTML, "text/html"), (b"x", UNKNOWN)])
-async def test_a_picture_that_is_none_is_no_image(data: bytes, mime: str, tmp_path: Path) -> None:
-    saved = await save(chunks(data), tmp_path, "a.png", limit_bytes=100, declared="image/png")
+@pytest.mark.parametrize(
+    ("data", "name", "declared", "mime"),
+    [
+        (b"", "a.png", "image/png", UNKNOWN),
+        (b"", "a.png", "", UNKNOWN),
+        (b"", "a.pdf", "", "application/pdf"),
+        (b"", "a.txt", "text/plain", "text/plain"),
+        (b"x", "a.png", "image/png", UNKNOWN),
+        (HTML, "a.png", "image/png", "text/html"),
+    ],
+)
+async def test_case_83_a_picture_that_is_none_is_no_image(
+    data: bytes, name: str, declared: str, mime: str, tmp_path: Path
+) -> None:
+    saved = await save(chunks(data), tmp_path, name, limit_bytes=100, declared=declared)
     assert (saved.mime, saved.kind, saved.pixels, saved.size) == (mime, FileKind.FILE, None, len(data))
 
 
-async def test_a_bomb_and_a_broken_picture_are_mere_bytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("data", "mime"), [(HEIC, "image/heic"), (picture("TIFF"), "image/tiff")])
+async def test_case_84_a_picture_of_a_type_that_is_not_read_is_a_file(
+    data: bytes, mime: str, tmp_path: Path
+) -> None:
+    saved = await save(chunks(data), tmp_path, "a.jpg", limit_bytes=10_000)
+    assert (saved.mime, saved.kind, saved.pixels) == (mime, FileKind.FILE, None)
+
+
+async def test_case_84_a_bomb_and_a_broken_picture_are_mere_bytes(tmp_path: Path) -> None:
     bomb = await save(chunks(png_header(30_000, 30_000)), tmp_path, "a.png", limit_bytes=1000)
     assert (bomb.mime, bomb.kind, bomb.pixels) == (
         UNKNOWN,

@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from bridge.channel import Ignored, Inbound, Unreadable
 from bridge.channel.testing.clock import FakeClock
 from bridge.config import LimitsTable
@@ -72,3 +74,14 @@ def test_a_message_with_an_id_that_no_store_takes_is_unreadable() -> None:
     assert one.message is not None
     assert (one.message.state, one.message.reason) == (MessageState.SEEN, "an id is no text")
     assert draft(replace(MESSAGE, message_id="\ud800"), POLICY, room(), "auto").message is None
+
+
+def test_case_68_an_item_that_cannot_be_stored_holds_no_room_and_takes_no_notice_away() -> None:
+    odd = replace(MESSAGE, sent_at=object())  # type: ignore[arg-type]  # an adapter's bug
+    own = room(account_claims=1, owner_claims=0)
+    with pytest.raises(TypeError):
+        draft(odd, POLICY, own, "auto")
+    assert draft(MESSAGE, POLICY, own, "auto").decision.fate is Fate.WORK
+    with pytest.raises(TypeError):
+        draft(replace(MESSAGE, message_id="m2", stamp="18", files=5), POLICY, own, "auto")  # type: ignore[arg-type]  # the same
+    assert draft(replace(MESSAGE, message_id="m3"), POLICY, own, "auto").message is not None

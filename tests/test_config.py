@@ -80,3 +80,9 @@ def test_what_is_right_is_read_beside_what_is_wrong(tmp_path: Path) -> None:
     ]
     with pytest.raises(ConfigError, match="not TOML"):
         load_all(write(tmp_path, "[[["))
+
+
+def test_a_host_is_taken_as_it_stands_and_an_empty_one_is_refused(tmp_path: Path) -> None:
+    assert load(write(tmp_path, '[web]\nhost = "::1"\n')).web.host == "::1"
+    with pytest.raises(ConfigError, match="must be a host to listen on"):
+        load(write(tmp_path, '[web]\nhost = ""\n'))

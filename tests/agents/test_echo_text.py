@@ -4,7 +4,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.agents.contract import HistoryEntry, Role, TurnFile
-from bridge.agents.echo_text import ECHO_CHARACTERS, LONG_CHARACTERS, describe, echo, long, pieces, recall
+from bridge.agents.echo_text import (
+    ECHO_CHARACTERS,
+    LONG_CHARACTERS,
+    describe,
+    echo,
+    long,
+    pieces,
+    recall,
+    seconds,
+)
 
 PHOTO = TurnFile("image", Path("/a.png"), "a.png", "image/png", 12, pixels=(3, 2))
 VOICE = TurnFile("audio", None, "", "", 7, transcript="good morning")
@@ -85,3 +94,13 @@ def test_pieces_make_the_whole(text: str, characters: int) -> None:
     cut = pieces(text, characters)
     assert "".join(cut) == text
     assert all(0 < len(piece) <= characters for piece in cut)
+
+
+def test_seconds_are_counted_as_people_do() -> None:
+    assert [seconds(number) for number in ("0", "1", "1.0", "2.5")] == [
+        "0 seconds",
+        "1 second",
+        "1.0 second",
+        "2.5 seconds",
+    ]
+    assert seconds("1", zh=True) == "1 秒"

@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from bridge.process import (
     spare_collections,
     stopping,
 )
+from bridge.sessions.listener import listening
 
 HOLD = """
 import sys, time
@@ -62,11 +64,58 @@ def test_a_second_daemon_is_refused_and_told_of_the_first(tmp_path: Path) -> Non
         end(child)
 
 
-def test_a_lock_whose_holder_was_killed_never_blocks(tmp_path: Path) -> None:
+def test_case_82_a_lock_whose_holder_was_killed_never_blocks(tmp_path: Path) -> None:
     end(holder(tmp_path))
     assert (tmp_path / "state" / "daemon.lock").exists()
     with only_daemon(Home(tmp_path)):
         pass
+
+
+BUSY = """
+import sys
+from pathlib import Path
+from bridge.paths import Home
+from bridge.process import only_daemon
+from bridge.sessions.listener import listening
+home = Home(Path(sys.argv[1]))
+with only_daemon(home), listening(home.socket):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_case_81_a_daemon_that_answers_no_probe_keeps_all_that_is_its_own() -> None:
+    with tempfile.TemporaryDirectory(prefix="tb-") as folder:  # short, as sockets want it
+        home, pipe = Home(Path(folder)), subprocess.PIPE
+        command = [sys.executable, "-c", BUSY, folder]
+        child = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "held\n"
+            os.kill(child.pid, signal.SIGSTOP)  # as busy as can be
+            (home.state / "turnbridge.db").write_text("precious")
+            before = state_of(home)
+            for _ in range(3):
+                with pytest.raises(RunningError, match=f"pid {child.pid}"), only_daemon(home):
+                    pass
+                with pytest.raises(ConfigError, match="locked"), listening(home.socket):
+                    pass
+            assert state_of(home) == before
+            assert child.poll() is None
+        finally:
+            os.kill(child.pid, signal.SIGCONT)
+            end(child)
+        with only_daemon(home), listening(home.socket):  # its end is what frees them
+            pass
+
+
+def state_of(home: Home) -> dict[str, tuple[int, int, bytes]]:
+    """Every file of the state by name: which it is, when it was written, and what it holds."""
+    found = {path.name: (path, path.lstat()) for path in home.state.iterdir()}
+    return {
+        name: (stat.st_ino, stat.st_mtime_ns, path.read_bytes() if path.is_file() else b"")
+        for name, (path, stat) in found.items()
+    }
 
 
 def test_a_lock_file_with_nonsense_never_blocks_and_stays(tmp_path: Path) -> None:

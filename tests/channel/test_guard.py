@@ -82,7 +82,7 @@ async def test_odd_spellings_are_refused_without_a_lookup(host: str) -> None:
     await refused(answers(PUBLIC) if host != "１２７.0.0.1" else Guard(), f"https://{host}/")
 
 
-async def test_a_name_is_as_good_as_its_worst_address() -> None:
+async def test_case_51_a_name_is_as_good_as_its_worst_address() -> None:
     assert "private" in await refused(answers(PUBLIC, "10.0.0.1"), "https://e.example/")
     assert await answers(PUBLIC, "2606:4700::1111").addresses(URL("https://e.example/")) == [
         PUBLIC,
@@ -90,7 +90,7 @@ async def test_a_name_is_as_good_as_its_worst_address() -> None:
     ]
 
 
-async def test_a_name_is_looked_up_once() -> None:
+async def test_case_51_a_name_is_looked_up_once_so_that_a_second_answer_never_counts() -> None:
     given_out = iter([[PUBLIC], ["127.0.0.1"]])
 
     async def lookup(host: str, port: int) -> Sequence[str]:

@@ -74,7 +74,7 @@ async def moving(location: str, status: int = 302) -> AsyncIterator[str]:
         yield base
 
 
-async def test_a_guarded_name_is_connected_at_its_judged_address() -> None:
+async def test_case_51_a_guarded_name_is_connected_at_its_judged_address() -> None:
     async with serving(told) as base:
         url = f"http://inner.example:{port_of(base)}/x"
         async with asking(url, pinned("127.0.0.1", allow=["inner.example"])) as stream:
@@ -102,7 +102,7 @@ async def test_a_lookup_that_hangs_is_given_up() -> None:
 
 
 @pytest.mark.parametrize("inner", INNER)
-async def test_a_redirect_to_an_inner_address_is_refused(inner: str) -> None:
+async def test_case_51_a_redirect_to_an_inner_address_is_refused(inner: str) -> None:
     for scheme in ("http", "https"):
         async with moving(f"{scheme}://{inner}/x") as base:
             with pytest.raises(UnreachableError, match="not requested"):
@@ -116,7 +116,7 @@ async def test_a_redirect_within_the_origin_keeps_headers(status: int) -> None:
         assert (await stream.answer()).body["key"] == SECRET
 
 
-async def test_a_redirect_to_another_origin_loses_headers() -> None:
+async def test_case_51_a_redirect_to_another_origin_loses_headers() -> None:
     async with serving(told) as other, moving(f"{other}/here") as base:
         guard = Guard([other.removeprefix("http://")])
         async with asking(f"{base}/a", guard, trusted=base, follow=2) as stream:

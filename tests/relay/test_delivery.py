@@ -200,12 +200,16 @@ async def test_case_46_the_wait_that_was_asked_for_is_never_undercut(tmp_path: P
         here.channel.script["a"] = [UnreachableError("throttled", retry_after_seconds=37) for _ in range(2)]
         await here.post("a", "answer")
         for tries in (1, 2):
-            assert len(here.channel.sent) == tries
+            assert len(here.channel.texts("a")) == tries
             (wait,) = here.clock.waits()
             assert wait >= 37
+            assert [part.attempts for part in await here.store.get(OpenParts(ACCOUNT))] == [0]
+            await here.post("b", f"other {tries}")  # waits for nobody
+            assert here.channel.texts("b")[-1] == f"other {tries}"
             await here.clock.advance(wait)
+        assert here.channel.texts("a") == ["answer"] * 3
         assert await counts(here) == (0, 0, 0)
-        assert len({part.client_id for part in here.channel.sent}) == 1
+        assert len({part.client_id for part in here.channel.sent if part.to == "a"}) == 1
 
 
 async def test_case_45_progress_is_kept_per_part(tmp_path: Path) -> None:

@@ -74,7 +74,9 @@ async def test_files_come_in_under_safe_names_with_what_their_bytes_say(tmp_path
     assert (got.notes, got.refusal) == ([], None)
 
 
-@pytest.mark.parametrize("name", ["../../escape.txt", "a/../../b", "C:\\x", "..%2f..", "\u202etxt.exe", ""])
+@pytest.mark.parametrize(
+    "name", ["../../escape.txt", "a/../../b", "C:\\x", "..%2f..", "\u202etxt.exe", "", "é.txt", "e\u0301.txt"]
+)
 async def test_case_75_a_hostile_name_stays_inside(tmp_path: Path, name: str) -> None:
     got = await take(tmp_path, replace(DOCUMENT, name=name))
     path = Path(got.attachments[0].path)
@@ -82,9 +84,42 @@ async def test_case_75_a_hostile_name_stays_inside(tmp_path: Path, name: str) ->
     assert path.is_file()
 
 
-async def test_case_76_two_files_of_one_name_are_both_kept(tmp_path: Path) -> None:
-    got = await take(tmp_path, IMAGE, IMAGE, replace(IMAGE, name="图.PNG"))
-    assert len({attachment.path for attachment in got.attachments}) == 3
+async def test_case_75_a_name_in_either_spelling_of_unicode_never_overwrites_the_other(
+    tmp_path: Path,
+) -> None:
+    platform = FakePlatform()
+    platform.files |= {"nfc": b"composed", "nfd": b"decomposed"}
+    spelt = {"nfc": "é.txt", "nfd": "e\u0301.txt"}
+    files = [replace(DOCUMENT, key=key, name=name, size=None) for key, name in spelt.items()]
+    got = await take(tmp_path, *files, platform=platform)
+    assert [Path(one.path).read_bytes() for one in got.attachments] == [b"composed", b"decomposed"]
+
+
+async def test_case_76_files_of_one_name_are_all_kept(tmp_path: Path) -> None:
+    platform, paths = FakePlatform(), list[str]()
+    names = {f"k{n}": name for n, name in enumerate(["image.png", "image.png", "IMAGE.png"])}
+    for picture in (PNG, PNG + b"later"):  # in one message, and again in the next
+        platform.files |= dict.fromkeys(names, picture)
+        files = [replace(IMAGE, key=key, name=name) for key, name in names.items()]
+        got = await take(tmp_path, *files, platform=platform)
+        paths += [attachment.path for attachment in got.attachments]
+    assert len({path.lower() for path in paths}) == 6
+    assert [Path(path).read_bytes() for path in paths] == [PNG] * 3 + [PNG + b"later"] * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("a.png", b""), ("a.pdf", b""), ("a.txt", b""), ("a.png", b"x"), ("a.png", b"<!DOCTYPE html><p>hi")],
+)
+async def test_case_83_what_is_no_picture_reaches_the_owner_s_agent_as_a_saved_file(
+    tmp_path: Path, name: str, data: bytes
+) -> None:
+    platform = FakePlatform()
+    platform.files["img"] = data
+    got = await take(tmp_path, replace(IMAGE, name=name, mime="image/png"), platform=platform)
+    (file,) = got.attachments
+    assert (file.kind, file.size, file.mime.startswith("image/")) == ("file", len(data), False)
+    assert Path(file.path).read_bytes() == data
 
 
 async def test_a_file_without_a_name_takes_the_platform_s(tmp_path: Path) -> None:

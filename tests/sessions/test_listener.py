@@ -57,7 +57,9 @@ def test_a_server_that_holds_no_lock_is_noticed_by_its_answer(path: Path) -> Non
     assert path.exists()
 
 
-def test_a_server_that_is_too_busy_to_answer_is_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_case_81_a_server_that_is_too_busy_to_answer_is_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path.parent.mkdir()
     with socket.socket(socket.AF_UNIX) as other, socket.socket(socket.AF_UNIX) as waiting:
         other.bind(str(path))

@@ -78,7 +78,7 @@ async def test_a_host_that_is_not_listed_any_more_is_not_asked() -> None:
     "addresses",
     [["127.0.0.1"], ["93.184.216.34", "10.0.0.1"], ["169.254.169.254"], ["::1"], ["::ffff:10.0.0.1"]],
 )
-async def test_a_listed_name_that_leads_inside_is_refused_before_the_token_is_shown(
+async def test_case_51_a_listed_name_that_leads_inside_is_refused_before_the_token_is_shown(
     addresses: list[str],
 ) -> None:
     async def lookup(name: str, port: int) -> list[str]:

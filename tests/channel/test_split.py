@@ -52,9 +52,21 @@ def test_a_rendered_part_is_within_the_limit(text: str, size: int) -> None:
         assert measure(escaped(part), Unit.BYTES) <= size
 
 
-def test_the_rendered_length_counts() -> None:
+def test_case_43_the_rendered_length_counts() -> None:
     parts = split_text("!" * 4096, Limit(4096, Unit.UTF16), escaped)
     assert [len(part) for part in parts] == [2048, 2048]
+
+
+def test_case_43_a_table_is_measured_as_it_is_padded() -> None:
+    def padded(text: str) -> str:
+        lines = [f"<tr><td>{line.strip('| '):<200}</td></tr>" for line in text.split("\n")]
+        return f"<table>{''.join(lines)}</table>"
+
+    table = "\n".join(f"| row {n} | cell |" for n in range(200))[:3900]
+    parts = split_text(table, Limit(4096, Unit.UTF16), padded)
+    assert "".join(parts) == table
+    assert all(measure(padded(part), Unit.UTF16) <= 4096 for part in parts)
+    assert len(parts) > 5
 
 
 def test_a_character_that_renders_over_the_limit_is_an_error() -> None:
@@ -103,8 +115,20 @@ def test_a_cluster_over_the_limit_is_cut_between_code_points() -> None:
     assert max(measure(part, Unit.BYTES) for part in parts) <= 10
 
 
-def test_the_cut_of_case_42_is_before_the_surrogate_pair() -> None:
+def test_case_42_a_surrogate_pair_is_never_cut() -> None:
     assert split_text("a" * 4095 + "😀tail", Limit(4096, Unit.UTF16)) == ["a" * 4095, "😀tail"]
+
+
+@pytest.mark.parametrize(
+    "whole", ["😀", "&amp;", "&#128512;", "&#x1f600;", "&quot;", FAMILY, FLAG, "👍🏽", "e\u0301"]
+)
+def test_case_42_what_stands_at_the_cut_is_whole_in_one_of_the_parts(whole: str) -> None:
+    for before in range(4096 - 2 * len(whole.encode("utf-16-le")), 4098):
+        text = "a" * before + whole + "tail" + whole * 3
+        parts = split_text(text, Limit(4096, Unit.UTF16))
+        assert "".join(parts) == text
+        assert all(measure(part, Unit.UTF16) <= 4096 and part.encode() for part in parts)
+        assert sum(part.count(whole) for part in parts) == 4
 
 
 @pytest.mark.parametrize(
@@ -156,13 +180,13 @@ def test_code_is_closed_and_opened_again_with_its_language() -> None:
 
 
 @pytest.mark.parametrize("fence", ["````", "~~~", "  ```", "~~~~~"])
-def test_any_fence_is_closed_with_its_own_kind(fence: str) -> None:
+def test_case_44_any_fence_is_closed_with_its_own_kind(fence: str) -> None:
     parts = split_text(f"{fence}sh\n" + "echo ``` 1\n" * 20 + f"{fence}\n", Limit(60))
     assert all(part.startswith(f"{fence}sh\n") for part in parts)
     assert all(part.rstrip("\n").endswith(f"\n{fence}") for part in parts)
 
 
-def test_one_long_line_of_code_goes_on_in_blocks() -> None:
+def test_case_44_one_long_line_of_code_goes_on_in_blocks() -> None:
     parts = split_text("```js\n" + "x" * 500 + "\n```", Limit(100))
     assert all(part.startswith("```js\nx") and part.endswith("x\n```") for part in parts)
     assert sum(part.count("x") for part in parts) == 500

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.channel import ChannelCredentials, ChannelSettings, ChannelSpec, FileKind, Limit, Unit
-from bridge.channel.text import defuse_mentions
+from bridge.channel.fences import find_fences
+from bridge.channel.text import Render, defuse_mentions
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId
 from bridge.relay.outbox import (
     HELD_BYTES,
@@ -27,6 +28,7 @@ from bridge.relay.outbox import (
 )
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import HeldText, OutboxPart, PartKind, PartState
+from channels import feishu, webhook
 
 ADDRESS = Address(ConversationKey("c"), "to", "m1", Language.EN)
 CAPS = Caps(65_536, 16_384, 8)
@@ -74,10 +76,76 @@ def test_files_over_the_limit_and_lost_ones_are_counted_in_a_note() -> None:
     assert reply.parts[0].body.endswith(say(Text.FILES_DROPPED, Language.EN, count=3))
 
 
-def test_case_52_mentions_are_defused_in_every_part() -> None:
-    parts = texts(Content('<at user_id="all">x</at> ' * 300), render=defuse_mentions)
+MENTIONS = ["<!channel>", "<!here>", "@everyone", '<at user_id="all">x</at>', "@all", "@here", "<@U123>"]
+
+
+@pytest.mark.parametrize("render", [feishu.SPEC.render, webhook.SPEC.render])
+@pytest.mark.parametrize("mention", MENTIONS)
+def test_case_52_mentions_are_defused_in_every_part(mention: str, render: Render) -> None:
+    parts = texts(Content(f"{mention} " * 1200), render=render)
     assert len(parts) > 1
-    assert all("<at" not in part.lower() for part in parts)
+    assert all(mention not in part for part in parts)
+    assert "".join(parts).replace("\u200b", "").split() == f"{mention} ".split() * 1200
+
+
+@pytest.mark.parametrize("mention", MENTIONS)
+def test_case_52_a_mention_split_across_two_parts_comes_to_life_in_neither(mention: str) -> None:
+    for before in range(100 - len(mention.encode()) - 1, 101):
+        parts = texts(Content("a" * before + mention), render=defuse_mentions, text_limit=Limit(100))
+        assert all(defuse_mentions(part) == part for part in parts)
+        assert "".join(parts).replace("\u200b", "") == "a" * before + mention
+
+
+CODE = [f"x_{n} = compute({n})  # {'y' * 30}" for n in range(160)]
+
+
+def blocks(parts: list[str]) -> list[str]:
+    """The code in all of ``parts``, each of which closes what it opens."""
+    found: list[str] = []
+    for part in parts:
+        for fence in find_fences(part):
+            assert fence.outer < fence.end or part.endswith(fence.closer), f"left open: {part[-40:]!r}"
+            found += part[fence.inner : fence.outer].splitlines()
+    return found
+
+
+@pytest.mark.parametrize("fence", ["```", "````", "~~~", "`````"])
+def test_case_44_a_long_reply_with_code_closes_and_opens_its_fence_at_every_cut(fence: str) -> None:
+    inner = [*CODE[:80], "```" if len(fence) > 3 else "# ---", *CODE[80:]]
+    text = "See:\n\n" + "\n".join([f"{fence}python", *inner, fence]) + "\n\n" + "That is all. " * 30
+    assert 8500 < len(text) < 9500
+    parts = texts(Content(text))
+    assert len(parts) == 3
+    assert all(part.strip() and len(part.encode()) <= 4096 for part in parts)
+    assert [part.count(f"{fence}python\n") for part in parts] == [1, 1, 1]
+    assert blocks(parts) == inner
+
+
+@pytest.mark.parametrize("spec", [feishu.SPEC, webhook.SPEC], ids=lambda spec: spec.name)
+def test_case_44_a_channel_of_ours_loses_no_line_of_code(spec: ChannelSpec) -> None:
+    text = "\n".join(["See:", "", "```python", *CODE, "```", "", "That is all."])
+    reply = compose(Content(text), ADDRESS, replace(spec, text_limit=Limit(4096, spec.text_limit.unit)), CAPS)
+    parts = [part.body for part in reply.parts]
+    assert len(parts) >= 2
+    assert all(part.strip() and len(part.encode()) <= 4096 for part in parts)
+    assert [line for part in parts for line in part.splitlines() if line in CODE] == CODE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```" + "x" * 9000 + "```",
+        "```" + "x" * 9000,
+        "```py\n" + "x" * 9000 + "\n```",
+        "```py\n" + "x" * 9000 + "```",
+        "a\n```\n" + "`" * 9000,
+    ],
+)
+def test_case_44_a_block_without_line_ends_is_cut_and_ends(text: str) -> None:
+    parts = texts(Content(text))
+    assert 3 <= len(parts) <= 4
+    assert all(part.strip() and len(part.encode()) <= 4096 for part in parts)
+    assert sum(part.count("x") for part in parts) == text.count("x")
 
 
 def test_case_43_parts_are_measured_as_they_will_be_shown() -> None:

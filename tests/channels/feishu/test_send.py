@@ -177,6 +177,16 @@ async def test_case_15_what_is_refused_as_a_text_goes_as_a_plain_post_under_the_
         assert sent.text == 'a\n<\u200bat user_id="all">b'
 
 
+async def test_case_43_a_form_that_is_refused_falls_back_for_its_part_alone() -> None:
+    async with FakeFeishu() as fake, adapter(fake) as feishu:
+        for n in range(3):
+            if n == 1:
+                fake.next(Refusal(230001))
+            assert isinstance(await feishu.send(part(f"part {n}", client_id=f"{n:032x}")), Delivered)
+        shown = [(sent.kind, sent.text, sent.uuid) for sent in fake.sent]
+        assert shown == [(kind, f"part {n}", f"{n:032x}") for n, kind in enumerate(["text", "post", "text"])]
+
+
 async def test_where_no_form_is_taken_it_is_refused() -> None:
     async with FakeFeishu() as fake, adapter(fake) as feishu:
         fake.next(Refusal(230001), Refusal(230001))

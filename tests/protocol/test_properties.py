@@ -6,7 +6,7 @@ from functools import cache
 from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bridge.protocol import codec, commands, events, json_rules, messages, ours, shared
@@ -119,11 +119,15 @@ def test_a_spoiled_line_is_refused_or_holds_nothing_that_the_rules_forbid(
 
 
 @given(st.binary(max_size=60))
+@example(b'{"type":"","":{}}')
 def test_noise_is_refused(line: bytes) -> None:
     for name, reader in READERS.items():
         if name == "Usage" and line.strip().startswith(b"{"):
             continue  # unknown keys are no error, and it needs none
         with pytest.raises(ProtocolError):
             reader(line)
-    with pytest.raises(ProtocolError):
-        ours.read_server_event(line)
+    try:
+        event = ours.read_server_event(line)
+    except ProtocolError:
+        return
+    assert isinstance(event, ours.UnknownEvent)  # an object with a type may be a newer server's

@@ -223,19 +223,22 @@ class Conversation:
         got = await received.receive(inbound, work.channel, work.media(self._key), tools, work.log)
         if turn.nothing_left(inbound, got):
             return got.refusal or (Text.BLANK, 0)
-        session = await self._ready(replace(work.authority, tools=tools))
-        started = Start(work.account, message.message_id, session.session_id, self._now_ms())
-        if not await work.store.do(started):
-            await received.remove(got.attachments)
-            return None
-        await self._show_typing(inbound)
-        age = work.age_seconds(inbound.sent_at, message.received_ms)
+        owned = False  # by a session's history, which may name the files as long as it lives
         try:
+            session = await self._ready(replace(work.authority, tools=tools))
+            started = Start(work.account, message.message_id, session.session_id, self._now_ms())
+            if not await work.store.do(started):
+                return None
+            await self._show_typing(inbound)
+            age = work.age_seconds(inbound.sent_at, message.received_ms)
+            owned = True
             return await session.turn(message.message_id, turn.prompt_of(inbound, got, age), got.attachments)
         except SessionError as error:
-            if error.code:  # the server refused the turn: no stored history owns its files
-                await received.remove(got.attachments)
+            owned = owned and not error.code  # with a code, the server refused the turn
             raise
+        finally:
+            if not owned:
+                await received.remove(got.attachments)
 
     async def _finish(self, message: Message, result: TurnResult) -> None:
         if result.ended is not Ended.COMPLETED:

@@ -717,7 +717,6 @@ async def test_a_running_message_of_a_session_that_was_replaced_is_reported() ->
                 running.cancel()
 
 
-@pytest.mark.xfail(reason="what was fetched stays where no session could be had for it")
 async def test_case_85_a_session_that_is_refused_keeps_no_files() -> None:
     async with desk(settings={"remote_tools": "owner"}, script={"refuse_start": "session_limit"}) as here:
         here.channel.files["k"] = PNG

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import ssl
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
@@ -119,8 +120,12 @@ class Daemon:
         """Run all parts; ends by an exception group only."""
         for folder in (self._home.outbox, self._home.root / "workspace"):
             self._home.private_dir(folder)
+        trusted = asyncio.get_running_loop().run_in_executor(None, ssl.create_default_context)
         agent = self._agent()
-        async with open_store(self._home.db, fatal=self._disk_failed) as file, http_session() as session:
+        async with (
+            open_store(self._home.db, fatal=self._disk_failed) as file,
+            http_session(await trusted) as session,
+        ):
             store = wrap(file)
             planner = Planner(self._home, self._clock, store, Http(session, clock=self._clock))
             await self._serve(store, planner, agent, ready)

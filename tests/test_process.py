@@ -249,3 +249,4 @@ def test_what_is_loaded_is_left_out_of_collections() -> None:
     spare_collections()
     assert gc.get_freeze_count() > 1000
     assert gc.get_threshold() == process.COLLECT_AFTER
+    assert gc.isenabled()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 from typing import TYPE_CHECKING
 
 from bridge.cli.common import add_home, home, silenced, typed
@@ -30,6 +31,14 @@ def register(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run until SIGTERM or Ctrl+C (exit 0). Logs go to standard error."""
+    gc.disable()  # what is loaded now stays: collections begin when all of it is there
+    try:
+        return start(args)
+    finally:
+        gc.enable()
+
+
+def start(args: argparse.Namespace) -> int:
     from bridge import logs
     from bridge.config import load
     from bridge.errors import ConfigError

@@ -217,7 +217,8 @@ class Account:
         while True:
             batch = await retrying(partial(_next_batch, channel, checkpoint), RECEIVING, clock, rng, trouble)
             # kept until it is durable: asking for the next one acknowledges it
-            claim = partial(self._claim, run, batch.items, batch.checkpoint)
+            now_ms = unix_ms(clock.now())
+            claim = partial(self._claim, run, batch.items, now_ms, batch.checkpoint)
             await retrying(claim, STORING, clock, rng, trouble)
             trouble.over()
             health.contact()
@@ -244,13 +245,14 @@ class Account:
         if isinstance(reading, Answer):
             return reading
         self._platform.learn(reading.platform_time)
-        return channel.answer(reading, await self._claim(run, reading.items))
+        return channel.answer(reading, await self._claim(run, reading.items, unix_ms(request.received_at)))
 
-    async def _claim(self, run: Run, items: Sequence[Item], checkpoint: str | None = None) -> list[Claimed]:
+    async def _claim(
+        self, run: Run, items: Sequence[Item], now_ms: int, checkpoint: str | None = None
+    ) -> list[Claimed]:
         """Decide on each item, make all of it durable in one step, and start what is to be done."""
         policy, language = run.work.policy, run.work.language
         drafts: list[Draft] = []
-        now_ms = unix_ms(self._clock.now())
         try:
             for item in items:
                 drafts.append(draft(item, policy, run.room, language))  # noqa: PERF401 - known if one fails
@@ -289,7 +291,7 @@ class Account:
             return Claimed.CONFLICT if verdict is ClaimVerdict.CONFLICT else Claimed.DUPLICATE
         message = one.message
         if one.decision.fate is Fate.WORK and message is not None and one.inbound is not None:
-            claimed = run.work.claimed(message.message_id, one.inbound, now_ms)
+            claimed = run.work.claimed(message.message_id, one.inbound, now_ms, now_ms)
             self._enqueue(run, one.conversation, claimed)
             return Claimed.ACCEPTED
         if message is not None and message.reply is not None:

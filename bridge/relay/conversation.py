@@ -74,24 +74,23 @@ class Work:
     platform: PlatformClock
     log: Logger
 
-    def claimed(self, message_id: MessageId, inbound: Inbound, received_ms: int) -> Message:
+    def claimed(self, message_id: MessageId, inbound: Inbound, received_ms: int, now_ms: int) -> Message:
         """A message that nobody has worked on yet. One that is too old by now is only reported."""
-        age_seconds = self.age_seconds(inbound.sent_at, received_ms)
-        missed = age_seconds > self.limits.stale_seconds
+        missed = self.age_seconds(inbound.sent_at, received_ms, now_ms) > self.limits.stale_seconds
         return Message(message_id, inbound, MessageState.CLAIMED, NO_SESSION, received_ms, missed)
 
     def taken_up(self, stored: OpenMessage, inbound: Inbound) -> Message:
         """A stored message as the last run left it."""
         if stored.state is MessageState.CLAIMED:
-            return self.claimed(stored.message_id, inbound, stored.received_ms)
+            now_ms = unix_ms(self.clock.now())
+            return self.claimed(stored.message_id, inbound, stored.received_ms, now_ms)
         return Message(stored.message_id, inbound, stored.state, stored.session_id, stored.received_ms)
 
-    def age_seconds(self, sent_at: datetime | None, received_ms: int) -> float:
+    def age_seconds(self, sent_at: datetime | None, received_ms: int, now_ms: int) -> float:
         """How old a message is, by the platform's clock where it told the time."""
-        now = self.clock.now().timestamp()
         if sent_at is None:
-            return now - received_ms / 1000
-        return now + self.platform.ahead_seconds - sent_at.timestamp()
+            return (now_ms - received_ms) / 1000
+        return now_ms / 1000 + self.platform.ahead_seconds - sent_at.timestamp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +229,7 @@ class Conversation:
             if not await work.store.do(started):
                 return None
             await self._show_typing(inbound)
-            age = work.age_seconds(inbound.sent_at, message.received_ms)
+            age = work.age_seconds(inbound.sent_at, message.received_ms, self._now_ms())
             owned = True
             return await session.turn(message.message_id, turn.prompt_of(inbound, got, age), got.attachments)
         except SessionError as error:

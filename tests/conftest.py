@@ -16,7 +16,7 @@ from typing import Any
 import hypothesis  # now: its plugin would import it after all tests, rewriting it on their garbage
 import pytest
 
-# No example is timed: a busy machine is no failure. In CI, hypothesis draws the same ones each time by itself.
+# No example is timed: a busy machine is no failure. In CI, hypothesis draws the same ones each time.
 hypothesis.settings.register_profile("untimed", hypothesis.settings(), deadline=None)
 hypothesis.settings.load_profile("untimed")
 

@@ -84,7 +84,30 @@ class Unreadable:
     message_id: str = ""
 
 
-Item = Inbound | Ignored | Unreadable
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Its sender took ``message_id`` back: it leaves the queue, or its turn stops, and it is not answered.
+
+    ``sender`` and ``chat`` are set where the platform tells them, and must then be the message's own.
+    """
+
+    message_id: str
+    sender: str = ""
+    chat: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """``message`` as its sender changed it: it takes its own place as long as it waits for its turn.
+
+    ``revision`` rises with each edit (the platform's time or count of it), so that none undoes a later one.
+    """
+
+    message: Inbound
+    revision: int
+
+
+Item = Inbound | Ignored | Unreadable | Recalled | Edited
 
 
 class Claimed(StrEnum):
@@ -160,6 +183,8 @@ class OutboundPart:
     """One text message of a reply. ``part`` counts from 0 over ``parts``, texts first, then files.
 
     ``client_id`` (32 lowercase hex digits) is the same on every retry. An adapter never splits or retries it.
+    ``notice`` is "" for what the agent answered, else the fixed word for what the bridge itself says here:
+    ``failure``, ``busy``, ``interrupted`` …
     """
 
     to: str
@@ -170,6 +195,7 @@ class OutboundPart:
     part: int = 0
     parts: int = 1
     created_at: datetime | None = None  # when it was put into the outbox: the same on every retry
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +382,62 @@ class ServesFiles(Protocol):
 
 @runtime_checkable
 class RepliesInResponse(Protocol):
-    """Reserved: the response to a push may itself carry the answer, held up to ``hold_seconds``."""
+    """The response to a push may itself carry one part of what waits for the message's ``to``.
+
+    Once a message is durable, its request, and each repeat of it that the platform makes for want of an
+    answer, is held up to ``hold_seconds`` until there is such a part; that response is then a send. Without
+    any, a channel that ``Sends`` gives its plain answer and sends later. One that does not leaves the request
+    unanswered while the platform comes again, up to ``repeat_seconds`` after the first; then it tells that
+    the answer waits for the user's next message.
+    """
 
     @property
     def hold_seconds(self) -> float: ...
+
+    @property
+    def repeat_seconds(self) -> float: ...
+
+    async def respond(self, reading: Reading, part: OutboundPart | OutboundFile) -> Answer | Refused:
+        """The response that carries ``part``; nothing is sent before it is returned.
+
+        Raises:
+            UnreachableError: it cannot be made now, a file's upload failed for example.
+            CredentialsError: the account is refused.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """A request to follow the turn of ``message_id``: answered once its version is over ``version``."""
+
+    message_id: str
+    version: int
+    wait_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTurn:
+    """How a turn stands. ``text`` is what its current step has said so far, ``tool`` the call that runs.
+
+    ``over``: it has ended, or none of that message is known; the reply is what counts.
+    """
+
+    version: int = 0
+    text: str = ""
+    tool: str = ""
+    progress: str = ""
+    over: bool = False
+
+
+@runtime_checkable
+class FollowsTurns(Protocol):
+    """Lets its users watch a turn while it runs, on ``GET <route>/live``: a preview that may be missed."""
+
+    def follow(self, request: Request) -> Follow | Answer:
+        """Verify and parse, purely."""
+        ...
+
+    def shown(self, follow: Follow, turn: LiveTurn) -> Answer:
+        """The response, purely."""
+        ...

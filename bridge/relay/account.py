@@ -20,6 +20,7 @@ from bridge.channel import (
     ChannelError,
     Claimed,
     ConfigError,
+    FollowsTurns,
     Identity,
     Inbound,
     Item,
@@ -39,6 +40,7 @@ from bridge.relay.conversation import Conversation, Message, Work
 from bridge.relay.delivery import Delivery, Terms
 from bridge.relay.draft import Draft, draft
 from bridge.relay.intake import Fate
+from bridge.relay.live import Live
 from bridge.relay.outbox import Address
 from bridge.relay.room import ClaimRoom, Slots
 from bridge.relay.session import Authority, Server
@@ -176,6 +178,7 @@ class Account:
             deliver=self._deliver,
             release=self._release,
             platform=self._platform,
+            live=Live() if isinstance(channel, FollowsTurns) else None,
             log=self._log,
         )
         pushed = channel if isinstance(channel, Pushed) else None
@@ -234,6 +237,8 @@ class Account:
             return await self._pushed(run, run.pushed, request)
         if request.path == "/replies" and isinstance(channel, AnsweredByAsking):
             return await asked.answer(channel, request, self._setup, run.new_parts, self._release)
+        if request.path == "/live" and isinstance(channel, FollowsTurns) and run.work.live is not None:
+            return await run.work.live.answer(channel, request)
         if request.path.startswith("/files/") and isinstance(channel, ServesFiles):
             return await asked.serve_file(channel, request, self._setup.home.outbox)
         return NOT_FOUND

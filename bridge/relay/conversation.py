@@ -22,6 +22,7 @@ from bridge.protocol import ours
 from bridge.relay import outbox, received, turn
 from bridge.relay.contact import PlatformClock
 from bridge.relay.intake import Policy
+from bridge.relay.live import Live
 from bridge.relay.outbox import Address, Caps, Content
 from bridge.relay.room import Slots
 from bridge.relay.session import Authority, Ended, Server, Session, TurnResult, attach_session, open_session
@@ -72,6 +73,7 @@ class Work:
     deliver: Callable[[list[OutboxPart]], None]
     release: Callable[[Iterable[str]], None]
     platform: PlatformClock
+    live: Live | None  # None: nobody can follow turns on this channel
     log: Logger
 
     def claimed(self, message_id: MessageId, inbound: Inbound, received_ms: int, now_ms: int) -> Message:
@@ -137,6 +139,8 @@ class Conversation:
     def add(self, message: Message) -> bool:
         """Queue a message; True when ``work`` has to be started for it."""
         self._queue.append(message)
+        if self._work.live is not None:
+            self._work.live.begin(message.message_id)
         started, self._active = self._active, True
         return not started
 
@@ -180,8 +184,10 @@ class Conversation:
 
     def _take_off(self, count: int) -> None:
         for _ in range(count):
-            self._queue.popleft()
+            message = self._queue.popleft()
             self._done(self._key)
+            if self._work.live is not None:
+                self._work.live.end(message.message_id)
 
     def _missed(self) -> list[Message]:
         """The missed messages at the queue's head."""
@@ -231,7 +237,8 @@ class Conversation:
             await self._show_typing(inbound)
             age = work.age_seconds(inbound.sent_at, message.received_ms, self._now_ms())
             owned = True
-            return await session.turn(message.message_id, turn.prompt_of(inbound, got, age), got.attachments)
+            prompt = turn.prompt_of(inbound, got, age)
+            return await session.turn(message.message_id, prompt, got.attachments, work.live)
         except SessionError as error:
             owned = owned and not error.code  # with a code, the server refused the turn
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from bridge.channel import Ignored, Inbound, Item, Unreadable
+from bridge.channel import Edited, Ignored, Inbound, Item, Recalled, Unreadable
 from bridge.ids import ConversationKey, MessageId
 from bridge.relay import outbox, payload
 from bridge.relay.intake import WORK, Decision, Fate, Policy, classify, set_aside
@@ -42,6 +42,8 @@ class Draft:
 
 def draft(item: Item, policy: Policy, room: ClaimRoom, language: Literal["auto", "en", "zh"]) -> Draft:
     """Decide on ``item`` and take the room that it needs."""
+    if isinstance(item, Recalled | Edited):
+        return Draft(Decision(Fate.SEEN, "a change of a message"))
     if not isinstance(item, Inbound):
         return _set_aside(item)
     conversation = payload.conversation_of(item)

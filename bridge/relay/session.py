@@ -28,6 +28,7 @@ from bridge.protocol.events import (
 from bridge.protocol.helpers import reply_attachment, turn_request_id
 from bridge.protocol.messages import ApprovalResolve, SessionAttach, SessionClear, TurnStart
 from bridge.protocol.shared import Attachment, ReplyAttachment
+from bridge.relay.live import Live
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,12 @@ class Session:
     def alive(self) -> bool:
         return self._connection.alive
 
-    async def turn(self, request_id: str, prompt: str, attachments: Sequence[Attachment]) -> TurnResult:
+    async def turn(
+        self, request_id: str, prompt: str, attachments: Sequence[Attachment], live: Live | None = None
+    ) -> TurnResult:
         """Run one turn to its end. Approvals are answered by what the session was granted.
+
+        ``live`` is shown what happens meanwhile.
 
         Raises:
             SessionError: the session broke, or the server refused the turn (``code`` tells).
@@ -96,6 +101,8 @@ class Session:
         collector = Collector(request_id)
         while True:
             event = await self._connection.next()
+            if live is not None and turn_request_id(event) == request_id:
+                live.see(request_id, event)
             match event:
                 case ApprovalRequested(approval_id=approval_id):
                     await self._resolve(approval_id)

@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from bridge.errors import StoreError
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId
+from bridge.store.dead_steps import Bury, DeadLetter, DeadLetters, Revive, Revived
 from bridge.store.session_steps import (
     BeginTurn,
     BindSession,
@@ -39,12 +40,15 @@ __all__ = [
     "BindSession",
     "BindingError",
     "BoundSession",
+    "Bury",
     "Claim",
     "ClaimVerdict",
     "ClearSession",
     "Collect",
     "Counts",
     "CountsOf",
+    "DeadLetter",
+    "DeadLetters",
     "EndTurn",
     "HeldText",
     "HeldTexts",
@@ -70,6 +74,8 @@ __all__ = [
     "Recover",
     "Reply",
     "ReserveSeq",
+    "Revive",
+    "Revived",
     "Sending",
     "SessionOf",
     "SessionRecord",
@@ -478,6 +484,7 @@ class CountsOf(Query[Counts]):
 
 STEPS: tuple[type[Step[object]], ...] = (
     Bind, Claim, Start, Answer, Post, Sending, Settle, Later, Mark, Hold, Recover, Collect, SetIdentity,
-    Prune, BindSession, UnbindSession, OpenSession, BeginTurn, EndTurn, ClearSession, ReserveSeq,
+    Prune, Revive, Bury, BindSession, UnbindSession, OpenSession, BeginTurn, EndTurn, ClearSession,
+    ReserveSeq,
 )  # fmt: skip
 """Every durable step, for the crash points: before and after each."""

@@ -7,10 +7,12 @@ from sqlite3 import Cursor
 from typing import Any, TypeVar, cast
 
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId, TurnId
+from bridge.store import dead
 from bridge.store.contract import (
     BoundSession,
     Counts,
     CountsOf,
+    DeadLetters,
     HeldText,
     HeldTexts,
     IdentityOf,
@@ -158,4 +160,5 @@ READERS: Mapping[type[Query[object]], Callable[[Cursor, Any], object]] = {
     LoadSession: load_session,
     IdentityOf: identity_of,
     CountsOf: counts_of,
+    DeadLetters: dead.letters,
 }

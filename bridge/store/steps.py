@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from sqlite3 import Cursor
 from typing import Any, TypeVar, cast
 
-from bridge.store import accounts, contract, messages, outbox, sessions
+from bridge.store import accounts, contract, dead, messages, outbox, sessions
 from bridge.store.contract import Step
 
 R = TypeVar("R")
@@ -27,6 +27,8 @@ TAKERS: Mapping[type[Step[object]], Callable[[Cursor, Any], object]] = {
     contract.Mark: outbox.mark,
     contract.Hold: outbox.hold,
     contract.Collect: outbox.collect,
+    contract.Revive: dead.revive,
+    contract.Bury: dead.bury,
     contract.BindSession: sessions.bind_session,
     contract.UnbindSession: sessions.unbind_session,
     contract.OpenSession: sessions.open_session,

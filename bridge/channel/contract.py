@@ -151,12 +151,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An HTTP response."""
+    """An HTTP response. One of ``respond`` with an address in it: its file is kept ``keep_file_seconds``."""
 
     status: int
     body: bytes = b""
     content_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
+    keep_file_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

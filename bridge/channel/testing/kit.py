@@ -39,7 +39,10 @@ class KitMessage:
 
 @dataclass(frozen=True, slots=True)
 class KitSent:
-    """What the platform shows after the bot sent something. ``client_id`` is the one it was sent under."""
+    """What the platform shows after the bot sent something.
+
+    ``client_id`` is the one it was sent under, "" for all where the platform knows none.
+    """
 
     client_id: str
     text: str = ""

@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from bridge.channel.contract import AnsweredByAsking, Polls, Probes, Pushed, Sends
+from bridge.channel.contract import AnsweredByAsking, Polls, Probes, Pushed, RepliesInResponse, Sends
 from bridge.channel.testing.checks.stage import MakeKit, Stage, scenario, secrets_in
 from bridge.registry import channels, kits
 
@@ -64,8 +64,8 @@ async def test_the_spec_is_sound_and_names_no_secret(stage: Stage) -> None:
 @scenario
 async def test_there_is_a_way_in_and_a_way_out(stage: Stage) -> None:
     assert isinstance(stage.channel, Polls | Pushed), "nothing gets in: it neither polls nor is pushed to"
-    assert isinstance(stage.channel, Sends | AnsweredByAsking), (
-        "nothing gets out: it neither sends nor is asked"
+    assert isinstance(stage.channel, Sends | AnsweredByAsking | RepliesInResponse), (
+        "nothing gets out: it neither sends nor is asked, nor replies in its response"
     )
 
 

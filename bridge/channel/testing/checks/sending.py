@@ -46,7 +46,11 @@ def client_id(number: int) -> str:
 
 
 def shown(stage: Stage, number: int) -> list[KitSent]:
-    return [sent for sent in stage.kit.sent() if sent.client_id == client_id(number)]
+    """What was shown of part ``number``; by its place where the platform knows no client ids."""
+    sent = stage.kit.sent()
+    if any(each.client_id for each in sent):
+        return [each for each in sent if each.client_id == client_id(number)]
+    return sent[number - 1 :]
 
 
 def troubled(stage: Stage, trouble: Trouble) -> None:

@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 from bridge.clock import from_unix_ms
 from bridge.errors import BridgeError, ConfigError
 from bridge.health import Health, to_wire
+from bridge.letters import Letters
 from bridge.logs import get_logger
 from bridge.protocol import commands, ours
 from bridge.sessions.contract import ControlError
@@ -48,11 +49,12 @@ class Control:
         self,
         supervisor: Supervisor,
         store: Store,
+        letters: Letters,
         reload: Callable[[], Awaitable[Sequence[str]]],
         version: str,
     ) -> None:
-        self._supervisor, self._store, self._reload = supervisor, store, reload
-        self._version = version
+        self._supervisor, self._store, self._letters = supervisor, store, letters
+        self._reload, self._version = reload, version
 
     async def handle(self, command: ours.Command) -> ours.DaemonStatus:
         """Do ``command`` and tell the state after it.
@@ -67,6 +69,9 @@ class Control:
                 await self._reloaded()
             case ours.Send():
                 await self._send(command)
+            case ours.DeadList() | ours.DeadShow() | ours.DeadRetry() | ours.DeadPrune():
+                dead = await self._letters.handle(command)
+                return (await self.status()).model_copy(update={"dead": dead})
             case commands.Delegations() | commands.DelegationKill():
                 raise ControlError("delegation_error", "this agent delegates nothing")
             case commands.RestartWhenIdle():

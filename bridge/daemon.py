@@ -23,6 +23,7 @@ from bridge.config import Config, WebTable, load
 from bridge.control import Control
 from bridge.errors import BridgeError, ConfigError, StoreError
 from bridge.health import Snapshot, State
+from bridge.letters import Letters
 from bridge.logs import get_logger
 from bridge.media import files
 from bridge.paths import Home
@@ -168,7 +169,13 @@ class Daemon:
             tools=partial(tools_for, self._home, self._clock),
             store=store,
             clock=self._clock,
-            control=Control(self._supervisor, store, lambda: self._reload(planner), VERSION),
+            control=Control(
+                self._supervisor,
+                store,
+                Letters(self._supervisor, store, self._clock),
+                lambda: self._reload(planner),
+                VERSION,
+            ),
             table=self._config.sessions,
             deadlines=Deadlines(stop=self._config.daemon.stop_seconds),
         )

@@ -71,6 +71,10 @@ class Served:
             self._contact_at = now
             self._health.contact()
 
+    async def deliver(self, reply_id: str) -> None:
+        """Deliver a reply that somebody else put into the account's outbox."""
+        await self._account.deliver(reply_id)
+
     async def send(self, to: str, text: str, files: Sequence[Path]) -> None:
         """Put a message and copies of ``files`` into the outbox.
 

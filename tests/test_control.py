@@ -17,11 +17,25 @@ from bridge.control import Control
 from bridge.errors import ConfigError, StoreError
 from bridge.health import Health, Snapshot, State, to_wire
 from bridge.ids import AccountId, ConversationKey, MessageId
+from bridge.letters import Letters
 from bridge.protocol import commands, ours
 from bridge.sessions.contract import ControlError
-from bridge.store.contract import Bind, Claim, MessageState, NewMessage, Query, SetIdentity, Step, Store
+from bridge.store.contract import (
+    Bind,
+    Claim,
+    Hold,
+    MessageState,
+    NewMessage,
+    PartState,
+    Post,
+    Query,
+    SetIdentity,
+    Step,
+    Store,
+)
 from bridge.store.sqlite import open_store
 from bridge.supervisor import Plan, Supervisor
+from tests.store.values import reply, text
 
 ACCOUNT = AccountId("pigeon:main")
 
@@ -99,7 +113,8 @@ async def running(
     async with supervisor.running():
         await supervisor.reconcile([plan(pigeon), plan(Deaf())])
         await until(lambda: supervisor.snapshots()[1].state is State.CONNECTED)
-        yield Daemon(Control(supervisor, store, reload, "1.2.3"), supervisor, pigeon, reloads)
+        letters = Letters(supervisor, store, FakeClock())
+        yield Daemon(Control(supervisor, store, letters, reload, "1.2.3"), supervisor, pigeon, reloads)
 
 
 async def test_status_is_the_snapshot_with_figures_from_the_store(tmp_path: Path) -> None:
@@ -216,3 +231,13 @@ async def test_a_message_that_is_not_stored_is_an_error() -> None:
 async def test_what_is_not_done_here_is_refused_under_its_own_code(command: ours.Command, code: str) -> None:
     async with running(StalledStore()) as daemon:
         assert (await refused(command, daemon)).code == code
+
+
+async def test_dead_letters_come_with_the_status(tmp_path: Path) -> None:
+    async with open_store(tmp_path / "db") as store, running(store) as daemon:
+        (part_id,) = await store.do(Post(ACCOUNT, reply(text("lost")), 2000))
+        await store.do(Hold(part_id, PartState.REFUSED, "lost", 3000, "too long"))
+        status = await daemon.control.handle(ours.DeadList())
+        assert [letter.id for letter in status.dead] == [part_id]
+        assert (await daemon.control.handle(ours.DeadPrune(ids=(part_id,)))).dead == ()
+        assert (await daemon.control.handle(commands.Status())).dead == ()

@@ -34,5 +34,5 @@ def run(args: argparse.Namespace) -> int:
     where = home(args)
     ask_daemon(where, command)
     print(f"stored; {args.account} delivers it now. Whether it arrived is not known yet: what is refused")
-    print(f"is counted under DEAD by: {typed(where, 'status')}; the log says why")
+    print(f"is listed by: {typed(where, 'dead list')}")
     return 0

@@ -6,14 +6,14 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from bridge.cli.common import add_home, ask_daemon, home
+from bridge.cli.common import add_home, ask_daemon, home, typed
 
 if TYPE_CHECKING:
     from bridge.cli.common import Commands
 
 HEAD = ("ACCOUNT", "STATE", "SINCE", "CONTACT", "WAITING", "DEAD", "TOOLS", "REASON")
 COLUMNS = 80  # a reason that makes a line longer goes below it
-DEAD = "{} of replies given up: the log says why, at delivery.refused and delivery.unknown"
+DEAD = "{} of replies given up: {}"
 UNITS = ((86_400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
@@ -38,7 +38,8 @@ def run(args: argparse.Namespace) -> int:
         if accounts:
             print("\n".join(table([HEAD, *(row(account, now()) for account in accounts)])))
         if dead := sum(account.get("dead_letters") or 0 for account in accounts):
-            print(DEAD.format("1 part" if dead == 1 else f"{dead} parts"))
+            parts = "1 part" if dead == 1 else f"{dead} parts"
+            print(DEAD.format(parts, typed(home(args), "dead list")))
     return 0 if len(connected) == len(enabled) else 1
 
 

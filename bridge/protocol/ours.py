@@ -13,7 +13,7 @@ from pydantic import Field
 from bridge.protocol import commands, events, messages, shared
 from bridge.protocol.codec import reader
 from bridge.protocol.errors import ProtocolError, Reason
-from bridge.protocol.wire import U64, Items, Many, Maybe, Text, Wire
+from bridge.protocol.wire import U32, U64, Items, Many, Maybe, Text, Wire
 
 
 class Chat(Wire):
@@ -48,7 +48,39 @@ class Send(Wire):
     files: Items[str] = ()
 
 
-Command = Annotated[ChannelSet | Send | commands.CommonCommand, Field(discriminator="action")]
+class DeadList(Wire):
+    """The dead letters of one account or, without, of all: parts of replies that were given up."""
+
+    action: Literal["dead_list"] = "dead_list"
+    account: Text = ""
+
+
+class DeadShow(Wire):
+    """One dead letter with its text and recipient."""
+
+    action: Literal["dead_show"] = "dead_show"
+    id: U64
+
+
+class DeadRetry(Wire):
+    """Send these dead letters once more."""
+
+    action: Literal["dead_retry"] = "dead_retry"
+    ids: Many[U64]
+
+
+class DeadPrune(Wire):
+    """Forget these dead letters, and all that are older than so many days."""
+
+    action: Literal["dead_prune"] = "dead_prune"
+    ids: Items[U64] = ()
+    older_than_days: Maybe[U32] = None
+
+
+Command = Annotated[
+    ChannelSet | Send | DeadList | DeadShow | DeadRetry | DeadPrune | commands.CommonCommand,
+    Field(discriminator="action"),
+]
 
 
 class DaemonControl(Wire):
@@ -73,8 +105,27 @@ class ComponentHealth(shared.ComponentHealth):
     senders: Maybe[Senders] = None
 
 
+class DeadLetter(Wire):
+    """A part of a reply that was given up. ``to`` and ``text`` only where one letter is asked for.
+
+    ``state`` is ``refused``, ``expired`` or ``unknown``; ``size`` is in bytes.
+    """
+
+    id: U64
+    account: str
+    kind: str
+    state: str
+    reason: str
+    size: U64
+    created_unix_seconds: U64
+    ended_unix_seconds: U64
+    to: Maybe[str] = None
+    text: Maybe[str] = None
+
+
 class DaemonStatus(shared.DaemonStatus):
     components: Many[ComponentHealth]
+    dead: Items[DeadLetter] = ()
 
 
 class DaemonStatusEvent(events.DaemonStatusEvent):

@@ -287,7 +287,7 @@ class Account:
                 new = one.message.message_id in stored
                 self._claimed(run, one, ClaimVerdict.NEW if new else ClaimVerdict.DUPLICATE, now_ms)
             elif one.message is not None and one.message.reply is not None:
-                await self._deliver_stored(one.message.reply.reply_id)
+                await self.deliver(one.message.reply.reply_id)
 
     def _claimed(self, run: Run, one: Draft, verdict: ClaimVerdict, now_ms: int) -> Claimed:
         """Start what a durable item asks for. Nothing is awaited: all of a batch is started, in its order."""
@@ -300,7 +300,7 @@ class Account:
             self._enqueue(run, one.conversation, claimed)
             return Claimed.ACCEPTED
         if message is not None and message.reply is not None:
-            self._spawn(run, self._deliver_stored(message.reply.reply_id), "notice")
+            self._spawn(run, self.deliver(message.reply.reply_id), "notice")
         if one.decision.fate is Fate.BUSY:
             return Claimed.BUSY
         return Claimed.ACCEPTED if one.decision.fate is Fate.NOTICE else self._ignored(one)
@@ -359,8 +359,12 @@ class Account:
         self._deliver(outbox.stored_parts(setup.name, MessageId(""), reply, ids, now_ms))
         return len(ids)
 
-    async def _deliver_stored(self, reply_id: str) -> None:
-        """Raises StoreError: it cannot be read now. The next run delivers it."""
+    async def deliver(self, reply_id: str) -> None:
+        """Deliver a reply that is in the outbox.
+
+        Raises:
+            StoreError: it cannot be read now. The next run delivers it.
+        """
         self._deliver(await self._store.get(PartsOf(self._setup.name, reply_id)))
 
     def _deliver(self, parts: Sequence[OutboxPart]) -> None:

@@ -60,7 +60,7 @@ class Revive(Step[Revived | None]):
 
 @dataclass(frozen=True, slots=True)
 class Bury(Step[int]):
-    """Forget dead letters and the held texts that came of them: these, and all that ended before ``before_ms``.
+    """Forget these dead letters, and all that ended before ``before_ms``, with the held texts of both.
 
     Returns how many there were.
     """

@@ -35,7 +35,10 @@ except SystemExit:
     pass
 sys.stderr.write(" ".join({name.partition(".")[0] for name in sys.modules}))
 """
-COMMANDS = ["run", "try", "status", "send", "reload", "config", "config check", "fake", "fake feishu"]
+COMMANDS = [
+    "run", "try", "status", "send", "dead", "dead list", "dead show", "dead retry", "dead prune", "reload",
+    "config", "config check", "fake", "fake feishu",
+]  # fmt: skip
 
 
 def help_of(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:

@@ -25,7 +25,7 @@ def test_a_message_is_handed_over(
     said = capsys.readouterr().out
     assert "pigeon:main delivers it" in said
     assert "not known yet" in said
-    assert f"turnbridge status --home {daemon.home.root}" in said
+    assert f"turnbridge dead list --home {daemon.home.root}" in said
 
 
 def test_a_refusal_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:

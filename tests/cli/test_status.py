@@ -80,7 +80,7 @@ def test_a_line_has_eighty_columns_and_a_reason_that_is_longer_stands_below(
 
 
 def test_what_was_given_up_is_told_with_where_to_look(capsys: pytest.CaptureFixture[str]) -> None:
-    for dead, told in ((1, "1 part of replies given up: the log says why"), (2, "2 parts of replies")):
+    for dead, told in ((1, "1 part of replies given up: turnbridge dead list"), (2, "2 parts of replies")):
         with socket_daemon(status(component(State.CONNECTED) | {"dead_letters": dead})) as daemon:
             assert run(daemon) == 0
         assert told in capsys.readouterr().out.splitlines()[-1]

@@ -34,7 +34,9 @@ REACH_SECONDS = 6.0  # for a point to be met
 LIFE_SECONDS = 1.2  # the longest life after it serves, before a random kill
 STUCK_SECONDS = 30.0  # without any progress in the end; a part may wait that long for its next try
 BROKEN_STUCK_SECONDS = 2.5
-UNUSED = ("UnbindSession",)  # taken only after a stranger's idle time, which is longer than a run
+UNUSED = (  # taken only after a stranger's idle time, which is longer than a run; and by an operator
+    "UnbindSession", "Revive", "Bury",
+)  # fmt: skip
 SHOWN_BREACHES = 40
 OCCURRENCES = {  # steps that are taken less often in one life than the others
     "Bind": (1, 2, 4),

@@ -41,7 +41,8 @@ async def test_what_waits_comes_once_and_in_order(stage: Stage) -> None:
     arrive(stage, kit, "one", "two", "你好 😀")
     items, batches = await collect(channel, 3)
     assert texts_of(items) == ["one", "two", "你好 😀"]
-    assert len({item.message_id for item in items if isinstance(item, Inbound)}) == 3, "two messages got one id, so one would be lost"
+    ids = {item.message_id for item in items if isinstance(item, Inbound)}
+    assert len(ids) == 3, "two messages got one id, so one would be lost"
     arrive(stage, kit, "four")
     more, _ = await collect(channel, 1, _last_checkpoint(batches))
     assert texts_of(more) == ["four"], "what was stored came again, or what is new did not come"

@@ -1,20 +1,17 @@
 """Giving out the files of replies.
 
-A file travels inside the JSON up to ``INLINE_BYTES``. A larger one gets an address of ours that
-holds all there is to check: the copy's name, the expiry, and a MAC over both. Nothing is stored for it.
+A file travels inside the JSON up to ``INLINE_BYTES``. A larger one gets a signed address of ours.
 """
 
 import asyncio
 import base64
 import hashlib
-import hmac
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from bridge.channel import (
     Answer,
@@ -24,13 +21,20 @@ from bridge.channel import (
     Place,
     Request,
 )
-from channels.webhook.replies import dump, iso
+from bridge.channel.addresses import ADDRESS_LIVES, SignedFiles, expiry, shown_name
+from channels.webhook.replies import iso
 from channels.webhook.signature import derive
 from channels.webhook.wire import INLINE_BYTES
 
-ADDRESS_LIVES: Final = timedelta(hours=24)
-_TOKEN = re.compile(r"([A-Za-z0-9_-]{1,1400})\.([0-9]{1,12})\.([A-Za-z0-9_-]{43})", re.ASCII)
-_UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+__all__ = [
+    "ADDRESS_LIVES",
+    "Shelf",
+    "TooLargeInlineError",
+    "digest_file",
+    "expiry",
+    "read_file",
+    "shown_name",
+]
 
 
 class TooLargeInlineError(ChannelError):
@@ -79,37 +83,12 @@ class Shelf:
         ).total_seconds()
 
     def token(self, name: str, expires: datetime) -> str:
-        """What follows ``/files/``: the name, the expiry in Unix seconds and their MAC, safe in any path."""
-        signed = f"{_b64(name.encode())}.{int(expires.timestamp())}"
-        return f"{signed}.{_mac(self.keys[0], signed)}"
+        """What follows ``/files/``."""
+        return SignedFiles(self.keys).token(name, expires)
 
     def wanted(self, request: Request) -> FileWanted | Answer:
         """The copy that ``request`` may have: 404 for what we never signed, 410 for what has expired."""
-        if request.method not in ("GET", "HEAD"):
-            return Answer(405, headers={"Allow": "GET, HEAD"})
-        token = _TOKEN.fullmatch(request.path.removeprefix("/files/"))
-        if token is None or not self._signed(f"{token[1]}.{token[2]}", token[3]):
-            return Answer(404, dump({"error": "no such file"}))
-        if request.received_at.timestamp() > int(token[2]):
-            return Answer(410, dump({"error": "the address has expired"}))
-        return FileWanted(_unb64(token[1]).decode())
-
-    def _signed(self, signed: str, mac: str) -> bool:
-        return any(hmac.compare_digest(_mac(key, signed), mac) for key in self.keys)
-
-
-def expiry(created_at: datetime, now: datetime) -> datetime:
-    """When an address made ``now`` ends: at least 24 hours on, and the same for all tries within a day.
-
-    So the signed body of a retry is the same, byte for byte, as long as a receiver may compare.
-    """
-    days = max(0, (now - created_at) // ADDRESS_LIVES)
-    return (created_at + (days + 2) * ADDRESS_LIVES).astimezone(UTC).replace(microsecond=0)
-
-
-def shown_name(name: str) -> str:
-    """The last component of ``name``, controls made visible; a receiver may use it carelessly."""
-    return _UNSHOWN.sub("_", re.split(r"[/\\]", name)[-1]) or "file"
+        return SignedFiles(self.keys).wanted(request)
 
 
 def read_file(path: Path) -> bytes:
@@ -126,15 +105,3 @@ def digest_file(path: Path) -> str:
     """The SHA-256 of a copy as hex digits; blocks, and raises as ``read_file``."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def _mac(key: bytes, signed: str) -> str:
-    return _b64(hmac.digest(key, signed.encode(), "sha256"))
-
-
-def _b64(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-
-
-def _unb64(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

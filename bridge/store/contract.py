@@ -16,6 +16,7 @@ from enum import StrEnum
 from bridge.errors import StoreError
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId
 from bridge.store.dead_steps import Bury, DeadLetter, DeadLetters, Revive, Revived
+from bridge.store.reply import NewPart, PartKind, Reply
 from bridge.store.session_steps import (
     BeginTurn,
     BindSession,
@@ -119,38 +120,6 @@ class ClaimVerdict(StrEnum):
     NEW = "new"
     DUPLICATE = "duplicate"
     CONFLICT = "conflict"
-
-
-class PartKind(StrEnum):
-    TEXT = "text"
-    FILE = "file"
-
-
-@dataclass(frozen=True, slots=True)
-class NewPart:
-    """``body`` is the text of a text part, or a file's JSON (path, name, mime, kind, size)."""
-
-    kind: PartKind
-    body: str
-    client_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """Parts for one recipient, delivered in order. ``to`` names the lane.
-
-    ``transient`` replies are never held. ``carried`` are the ids of held texts that the first part contains;
-    ``own_text`` is then the reply's text without them.
-    """
-
-    reply_id: str
-    conversation: ConversationKey
-    to: str
-    reply_to: str
-    parts: tuple[NewPart, ...]
-    transient: bool = False
-    carried: tuple[int, ...] = ()
-    own_text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bridge.channel import Answer, AnsweredByAsking, Request, ServesFiles, WaitingPart
 from bridge.channel.contract import FileAnswer
+from bridge.channel.lanes import LaneAsk
 from bridge.clock import unix_ms
 from bridge.media.outbox import inside_outbox
 from bridge.relay import outbox
@@ -32,14 +33,16 @@ async def answer(
     ask = channel.ask(request)
     if isinstance(ask, Answer):
         return ask
+    to = ask.to if isinstance(ask, LaneAsk) else ""
     if ask.after > 0:
-        settled = await setup.store.do(Collect(setup.name, ask.after, unix_ms(setup.clock.now())))
+        settled = await setup.store.do(Collect(setup.name, ask.after, unix_ms(setup.clock.now()), to))
         release(outbox.copies_of(body for one in settled for body in one.released))
-    waiting = await setup.store.get(OpenParts(setup.name, limit=PAGE))
+    wanted = OpenParts(setup.name, limit=PAGE, to=to)
+    waiting = await setup.store.get(wanted)
     if not waiting and ask.wait_seconds > 0:
         with suppress(TimeoutError):
             async with asyncio.timeout(ask.wait_seconds), new_parts:
-                while not (waiting := await setup.store.get(OpenParts(setup.name, limit=PAGE))):
+                while not (waiting := await setup.store.get(wanted)):
                     await new_parts.wait()
     return await channel.told(ask, [_waiting(part) for part in waiting])
 

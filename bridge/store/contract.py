@@ -335,11 +335,13 @@ class Collect(Step[tuple[Settled, ...]]):
     """Asking settles: every open part of the account with an id up to ``after`` was received.
 
     An ``after`` that is no part of the account settles nothing: whoever asks has it from another database.
+    ``to`` names one recipient, whose parts alone are meant; "": all of them.
     """
 
     account: AccountId
     after: int
     now_ms: int
+    to: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,11 +391,15 @@ class OpenMessages(Query[tuple[OpenMessage, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class OpenParts(Query[tuple[OutboxPart, ...]]):
-    """The account's open parts with ids over ``after``, oldest first; ``limit`` at most."""
+    """The account's open parts with ids over ``after``, oldest first; ``limit`` at most.
+
+    ``to`` names one recipient, whose parts alone are meant; "": all of them.
+    """
 
     account: AccountId
     after: int = 0
     limit: int = 1000
+    to: str = ""
 
 
 @dataclass(frozen=True, slots=True)

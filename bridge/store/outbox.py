@@ -56,6 +56,7 @@ _ANY_OPEN = "SELECT EXISTS (SELECT 1 FROM parts WHERE id BETWEEN ? AND ? AND sta
 _DONE = "UPDATE messages SET state = 'done', payload = '', ended_ms = ? WHERE id = ? AND state = 'answered'"
 _COLLECTED = """
     SELECT id FROM parts WHERE account = ?1 AND id <= ?2 AND state IN ('pending', 'sending')
+        AND ?3 IN ('', recipient)
         AND EXISTS (SELECT 1 FROM parts WHERE id = ?2 AND account = ?1) ORDER BY id
 """
 _OPEN = frozenset({PartState.PENDING, PartState.SENDING})
@@ -144,7 +145,7 @@ def hold(db: Cursor, step: Hold) -> Settled:
 
 
 def collect(db: Cursor, step: Collect) -> tuple[Settled, ...]:
-    rows = db.execute(_COLLECTED, (step.account, step.after)).fetchall()
+    rows = db.execute(_COLLECTED, (step.account, step.after, step.to)).fetchall()
     return tuple(settle(db, Settle(PartId(row[0]), PartState.SENT, step.now_ms)) for row in rows)
 
 

@@ -45,7 +45,10 @@ _PARTS = """
         created_ms, first_sent_ms, sending_since_ms, due_ms, marked
     FROM parts
 """
-_OPEN_PARTS = _PARTS + "WHERE account = ? AND state IN ('pending', 'sending') AND id > ? ORDER BY id LIMIT ?"
+_OPEN_PARTS = f"""{_PARTS}
+    WHERE account = ?1 AND state IN ('pending', 'sending') AND id > ?2 AND ?4 IN ('', recipient)
+    ORDER BY id LIMIT ?3
+"""
 _PARTS_OF = _PARTS + "WHERE reply_id = ? AND account = ? AND state IN ('pending', 'sending') ORDER BY id"
 _HELD = (
     "SELECT id, text, created_ms FROM held WHERE account = ? AND conversation = ? AND carrier = 0 ORDER BY id"
@@ -90,7 +93,7 @@ def open_messages(db: Cursor, query: OpenMessages) -> tuple[OpenMessage, ...]:
 
 
 def open_parts(db: Cursor, query: OpenParts) -> tuple[OutboxPart, ...]:
-    rows = db.execute(_OPEN_PARTS, (query.account, query.after, query.limit))
+    rows = db.execute(_OPEN_PARTS, (query.account, query.after, query.limit, query.to))
     return tuple(_part(*row) for row in rows)
 
 

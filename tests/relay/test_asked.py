@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from bridge.channel import Answer, Ask, FileWanted, OutboundPart, Request, WaitingPart
 from bridge.channel.contract import FileAnswer
+from bridge.channel.lanes import LaneAsk
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.clock import unix_ms
 from bridge.ids import ConversationKey
@@ -48,7 +49,8 @@ class AskedChannel(PushedChannel):
     def ask(self, request: Request) -> Ask | Answer:
         if "after" not in request.query:
             return Answer(400)
-        return Ask(int(request.query["after"]), float(request.query.get("wait", "0")))
+        after, wait = int(request.query["after"]), float(request.query.get("wait", "0"))
+        return LaneAsk(after, wait, request.query["to"]) if "to" in request.query else Ask(after, wait)
 
     async def told(self, ask: Ask, waiting: Sequence[WaitingPart]) -> Answer:
         shown = [
@@ -61,8 +63,8 @@ class AskedChannel(PushedChannel):
         return self.served
 
 
-async def ask(here: Desk, after: int, wait: float = 0) -> list[tuple[int, str]]:
-    answer = await here.account.handle(request(path="/replies", after=str(after), wait=str(wait)))
+async def ask(here: Desk, after: int, wait: float = 0, **query: str) -> list[tuple[int, str]]:
+    answer = await here.account.handle(request(path="/replies", after=str(after), wait=str(wait), **query))
     assert isinstance(answer, Answer)
     return [(cursor, text) for cursor, text in json.loads(answer.body)]
 
@@ -87,6 +89,17 @@ async def test_asking_tells_what_waits_until_the_next_asking_settles_it() -> Non
         assert await ask(here, 0) == [first]
         assert await ask(here, first[0]) == []
         assert await counts(here) == 0
+
+
+async def test_whoever_asks_for_one_recipient_neither_sees_nor_settles_what_waits_for_others() -> None:
+    async with desk(AskedChannel()) as here:
+        for to, text in (("a", "one"), ("b", "two"), ("a", "three")):
+            await here.account.post(to, text, [])
+        told = await ask(here, 0, to="b")
+        assert [text for _, text in told] == ["two"]
+        assert await ask(here, told[-1][0], to="b") == []
+        assert [text for _, text in await ask(here, 0, to="a")] == ["one", "three"]
+        assert await counts(here) == 2
 
 
 async def test_what_waits_is_told_again_after_a_restart() -> None:

@@ -60,8 +60,9 @@ def reply(
     transient: bool = False,
     carried: tuple[int, ...] = (),
     own_text: str = "",
+    to: str = "to",
 ) -> Reply:
-    return Reply(reply_id, chat, "to", "handle", parts or (text(),), transient, carried, own_text)
+    return Reply(reply_id, chat, to, "handle", parts or (text(),), transient, carried, own_text)
 
 
 def answer(message_id: str = "m", answered: Reply | None = None, now_ms: int = 2000) -> Answer:

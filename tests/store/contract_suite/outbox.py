@@ -218,6 +218,17 @@ class OutboxContract:
             assert await store.do(Collect(ACCOUNT, ids[1], 3000)) == ()
             assert [part.part_id for part in await open_parts(store, OTHER)] == list(foreign)
 
+    async def test_asking_for_one_recipient_lists_and_collects_only_theirs(self, opened: Open) -> None:
+        async with opened() as store:
+            own = await post(store, reply(text("a"), to="me"))
+            others = await post(store, reply(text("b"), to="other"))
+            own += await post(store, reply(text("c"), to="me"))
+            listed = await store.get(OpenParts(ACCOUNT, to="me"))
+            assert [part.part_id for part in listed] == list(own)
+            assert len(await store.do(Collect(ACCOUNT, own[-1], 3000, "me"))) == 2
+            assert [part.part_id for part in await open_parts(store)] == list(others)
+            assert await store.get(OpenParts(ACCOUNT, to="me")) == ()
+
     async def test_a_place_that_is_no_part_of_the_account_collects_nothing(self, opened: Open) -> None:
         async with opened() as store:
             ids = await post(store, reply(text("a")))

@@ -77,6 +77,8 @@ class MediaTable(Table):
     max_pixels: Positive = 50_000_000
     download_seconds: Seconds = 180.0
     resolve_seconds: Seconds = 30.0
+    quota_mib: Positive = 2048  # received files of one account; the oldest make room
+    min_free_percent: Annotated[float, Field(ge=0, le=90)] = 20.0  # of the disk; below it no file is taken in
 
 
 class LimitsTable(Table):

@@ -26,6 +26,7 @@ from bridge.health import Snapshot, State
 from bridge.letters import Letters
 from bridge.logs import get_logger
 from bridge.media import files
+from bridge.media.disk import Disk
 from bridge.paths import Home
 from bridge.plans import Later, Planner, Served
 from bridge.process import only_daemon, raise_descriptor_limit, stopping
@@ -114,6 +115,7 @@ class Daemon:
     def __init__(self, home: Home, config: Config, clock: Clock, stop: asyncio.Future[int]) -> None:
         self._home, self._config, self._clock, self._stop = home, config, clock, stop
         self._supervisor = Supervisor(clock)
+        self._disk = Disk(home.outbox, config.media.min_free_percent)
         self._crashes: deque[float] = deque(maxlen=CRASHES)
         self._knows_accounts = False  # not before the first plan, nor once all is being stopped
 
@@ -128,7 +130,8 @@ class Daemon:
             http_session(await trusted) as session,
         ):
             store = wrap(file)
-            planner = Planner(self._home, self._clock, store, Http(session, clock=self._clock))
+            http = Http(session, clock=self._clock)
+            planner = Planner(self._home, self._clock, store, http, self._disk)
             await self._serve(store, planner, agent, ready)
 
     async def _serve(
@@ -223,6 +226,7 @@ class Daemon:
         """
         config = await asyncio.to_thread(load, self._home.config)
         waiting = needs_restart(self._config, config)
+        self._disk.min_free_percent = config.media.min_free_percent
         for table in waiting:
             log.warning("reload.needs_restart", table=table)
         plans = await asyncio.to_thread(planner.plans, config)

@@ -18,13 +18,14 @@ from bridge.config import Config
 from bridge.errors import BridgeError
 from bridge.health import Health, RemoteTools, Snapshot, State
 from bridge.logs import clean, get_logger
+from bridge.media.disk import Disk
 from bridge.media.outbox import CopyRefusal, copy
 from bridge.media.sniff import sniff_file
 from bridge.paths import Home
 from bridge.protocol import ours
 from bridge.relay.account import RETRY_LATER, Account
 from bridge.relay.outbox import ReplyFile
-from bridge.relay.setup import Setup
+from bridge.relay.setup import Setup, shelf_of
 from bridge.store.contract import Store
 from bridge.supervisor import Plan
 from bridge.tools.places import is_private
@@ -149,6 +150,7 @@ class Planner:
     clock: Clock
     store: Store
     http: Http
+    disk: Disk  # that received files are saved on
 
     def plans(self, config: Config) -> list[Plan]:
         """All accounts as ``config`` wants them. Reads credentials: blocking, briefly."""
@@ -206,6 +208,7 @@ class Planner:
             workspace=account.workspace,
             http=self.http,
             store=self.store,
+            shelf=shelf_of(account.id, self.home, config, self.disk),
             clock=self.clock,
             rng=random.SystemRandom(),
             log=get_logger("bridge.relay").bind(account=account.id),

@@ -20,6 +20,7 @@ from bridge.config import Config, DaemonTable, LimitsTable, StoreTable, WebTable
 from bridge.errors import BridgeError, StoreError
 from bridge.health import Health, RemoteTools, Snapshot, State
 from bridge.ids import AccountId
+from bridge.media.disk import Disk
 from bridge.paths import Home, write_private
 from bridge.plans import Planner, Served
 from bridge.protocol import ours
@@ -76,7 +77,7 @@ async def setting(folder: Path, *, full: bool = False) -> AsyncIterator[Setting]
     write_private(home.credentials("webhook", "main"), json.dumps(SECRETS).encode())
     async with open_store(home.db) as file, http_session() as session:
         store: Store = FullDisk(file) if full else file
-        yield Setting(home, store, Planner(home, FakeClock(), store, Http(session)))
+        yield Setting(home, store, Planner(home, FakeClock(), store, Http(session), Disk(home.root, 0)))
 
 
 async def test_an_account_is_planned_as_its_settings_say(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """Received files on disk: stored as they arrive, and removed when they are old."""
 
 import asyncio
-import hashlib
 import os
-from collections.abc import AsyncIterator, Callable
+import stat
+from collections.abc import AsyncIterator, Callable, Container
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -12,12 +12,12 @@ from typing import Final, TypeVar
 
 from bridge.channel.contract import FileKind
 from bridge.channel.http import TooLargeError
-from bridge.media.images import MAX_PIXELS, READABLE, image_size, is_usable
-from bridge.media.names import unique_name
+from bridge.ids import new_hex
+from bridge.media.images import MAX_PIXELS, image_size, is_read, is_usable
 from bridge.media.newfile import NewFile
 from bridge.media.sniff import UNKNOWN, kind_of, sniff_file
 
-__all__ = ["Saved", "TooLargeError", "remove", "save", "sweep"]
+__all__ = ["Found", "Saved", "TooLargeError", "found_in", "judge", "remove", "save", "sweep", "to_the_end"]
 
 T = TypeVar("T")
 _WRITE_BYTES: Final = 262_144  # gathered before a thread is asked to write
@@ -29,7 +29,6 @@ class Saved:
 
     path: Path
     size: int
-    sha256: str
     mime: str
     kind: FileKind
     pixels: tuple[int, int] | None = None
@@ -37,32 +36,24 @@ class Saved:
 
 async def save(
     chunks: AsyncIterator[bytes],
-    directory: Path,
-    name: str,
+    path: Path,
     *,
     limit_bytes: int,
     declared: str = "",
     max_pixels: int = MAX_PIXELS,
 ) -> Saved:
-    """Store what comes as a new file ``<12 hex>-<safe name>``, durable on return, for the owner alone.
+    """Store what comes as ``path``: whole or not at all, durable on return, for the owner alone.
 
-    A picture with too many pixels, or with a header that cannot be read, counts as bytes of unknown type; one
-    of a type that is not read here keeps its type and is a mere file.
-    On any failure, cancellation included, nothing is left behind.
+    It is written under another name, hidden, and gets its own once it is whole. On any failure, cancellation
+    included, nothing is left behind.
 
     Raises:
         TooLargeError: more than ``limit_bytes`` came.
         OSError: the disk does not take it.
     """
-    file, digest, size = NewFile(directory / unique_name(name)), hashlib.sha256(), 0
-    done = False
-
-    def write(data: bytes) -> None:
-        digest.update(data)
-        file.write(data)
-
+    file, size, done = NewFile(path.with_name(f".{new_hex(12)}")), 0, False
     try:
-        await _to_the_end(file.create)
+        await to_the_end(file.create)
         waiting = bytearray()
         async for chunk in chunks:
             size += len(chunk)
@@ -70,17 +61,35 @@ async def save(
                 raise TooLargeError(f"a file is over {limit_bytes} bytes")
             waiting += chunk
             if len(waiting) >= _WRITE_BYTES:
-                await _to_the_end(partial(write, bytes(waiting)))
+                await to_the_end(partial(file.write, bytes(waiting)))
                 waiting.clear()
-        await _to_the_end(partial(write, bytes(waiting)))
-        mime, pixels = await _to_the_end(partial(_judge, file.path, declared, name, max_pixels))
-        await _to_the_end(file.finish)
+        await to_the_end(partial(file.write, bytes(waiting)))
+        await to_the_end(partial(file.finish, path.name))
+        saved = await to_the_end(partial(judge, path, declared, max_pixels))
         done = True
     finally:
         if not done:
-            await _to_the_end(file.discard)
-    kind = FileKind.FILE if pixels is None and mime.startswith("image/") else kind_of(mime)
-    return Saved(file.path, size, digest.hexdigest(), mime, kind, pixels)
+            await to_the_end(file.discard)
+    return saved
+
+
+def judge(path: Path, declared: str = "", max_pixels: int = MAX_PIXELS) -> Saved:
+    """What the stored file ``path`` is; blocks.
+
+    A picture with too many pixels, or with a header that cannot be read, counts as bytes of unknown type; one
+    of a type that is not read here keeps its type and is a mere file.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    size, mime = path.stat().st_size, sniff_file(path, declared, path.name)
+    if not mime.startswith("image/"):
+        return Saved(path, size, mime, kind_of(mime))
+    if not is_read(mime):
+        return Saved(path, size, mime, FileKind.FILE)
+    pixels = image_size(path)
+    usable = is_usable(pixels, max_pixels)
+    return Saved(path, size, *((mime, FileKind.IMAGE) if usable else (UNKNOWN, FileKind.FILE)), pixels)
 
 
 def remove(path: Path) -> None:
@@ -92,22 +101,50 @@ def remove(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-def sweep(root: Path, older_than: timedelta, now: datetime) -> int:
+def sweep(root: Path, older_than: timedelta, now: datetime, spared: Container[Path] = ()) -> int:
     """Remove the files under ``root`` that were last written before, and directories left empty; blocks.
 
-    ``root`` stays. Returns how many files went. What cannot be removed stays until the next time.
+    ``root`` stays, and so do ``spared`` files. Returns how many files went. What cannot be removed stays until the next time.
     """
     before, removed = (now - older_than).timestamp(), 0
     emptied: set[str] = set()
     for folder, _, names in os.walk(root, topdown=False):
-        gone = sum(_remove_old(Path(folder, name), before) for name in names)
+        paths = [Path(folder, name) for name in names]
+        gone = sum(_remove_old(path, before) for path in paths if path not in spared)
         removed += gone
         if folder != os.fspath(root) and (gone or folder in emptied) and _remove_empty(folder):
             emptied.add(os.path.dirname(folder))
     return removed
 
 
-async def _to_the_end(call: Callable[[], T]) -> T:
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A regular file under a folder. ``changed`` is its time of last change, in seconds since 1970."""
+
+    path: Path
+    size: int
+    changed: float
+
+
+def found_in(root: Path) -> list[Found]:
+    """The files under ``root``, the oldest first; blocks. Those that are still being written are passed over."""
+    found = []
+    for folder, _, names in os.walk(root):
+        for name in names:
+            if not name.startswith(".") and (one := _found(Path(folder, name))):
+                found.append(one)
+    return sorted(found, key=lambda one: one.changed)
+
+
+def _found(path: Path) -> Found | None:
+    try:
+        at = os.lstat(path)
+    except OSError:
+        return None
+    return Found(path, at.st_size, at.st_mtime) if stat.S_ISREG(at.st_mode) else None
+
+
+async def to_the_end(call: Callable[[], T]) -> T:
     """Run ``call`` in a thread; when cancelled, wait for it before passing that on, so nothing races it."""
     running = asyncio.get_running_loop().run_in_executor(None, call)
     try:
@@ -117,14 +154,6 @@ async def _to_the_end(call: Callable[[], T]) -> T:
         running.exception()  # looked at: the cancellation says more
         raise
     return running.result()
-
-
-def _judge(path: Path, declared: str, name: str, max_pixels: int) -> tuple[str, tuple[int, int] | None]:
-    mime = sniff_file(path, declared, name)
-    if mime not in READABLE:
-        return mime, None
-    pixels = image_size(path)
-    return (mime if is_usable(pixels, max_pixels) else UNKNOWN), pixels
 
 
 def _remove_old(path: Path, before: float) -> bool:

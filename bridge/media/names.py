@@ -2,11 +2,13 @@
 
 import re
 import unicodedata
+from hashlib import sha256
 from typing import Final
 
 from bridge.ids import new_hex
 
 MAX_NAME_BYTES: Final = 96
+_PREFIX_DIGITS = 12
 _SUFFIX_BYTES = 16  # a longer ending is no extension
 _REPLACED = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff/\\:*?"<>|]')
 _RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])[ ]*(\.|\Z)", re.IGNORECASE)
@@ -50,7 +52,12 @@ def _visible(name: str) -> str:
 
 def unique_name(name: str) -> str:
     """``name`` made safe, after 12 random hex digits and a dash."""
-    return f"{new_hex(12)}-{safe_name(name)}"
+    return f"{new_hex(_PREFIX_DIGITS)}-{safe_name(name)}"
+
+
+def prefix_of(key: str) -> str:
+    """12 hex digits and a dash: how the name of what a platform keeps under ``key`` begins."""
+    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:_PREFIX_DIGITS] + "-"
 
 
 def _trimmed(name: str) -> str:

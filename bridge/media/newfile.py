@@ -28,10 +28,18 @@ class NewFile:
             OSError: it exists, the directory is a symbolic link, or the disk does not take it.
         """
         make_private(self.path.parent)
-        self._directory = os.open(self.path.parent, _DIRECTORY)
-        self._file = os.open(self.path.name, _NEW, 0o600, dir_fd=self._directory)
+        try:
+            self._open()
+        except FileNotFoundError:  # the folder was empty, and somebody tidied it up just now
+            self._close()
+            make_private(self.path.parent)
+            self._open()
         self._created = True
         os.fchmod(self._file, 0o600)  # whatever the umask took away
+
+    def _open(self) -> None:
+        self._directory = os.open(self.path.parent, _DIRECTORY)
+        self._file = os.open(self.path.name, _NEW, 0o600, dir_fd=self._directory)
 
     def write(self, data: bytes | memoryview) -> None:
         """Append all of ``data``; raises OSError."""
@@ -39,9 +47,12 @@ class NewFile:
         while left:
             left = left[os.write(self._file, left) :]
 
-    def finish(self) -> None:
-        """Make the file and its name durable; raises OSError."""
+    def finish(self, name: str = "") -> None:
+        """Make the file and its name durable, under ``name`` from now on if it is given; raises OSError."""
         os.fsync(self._file)
+        if name:
+            os.rename(self.path.name, name, src_dir_fd=self._directory, dst_dir_fd=self._directory)
+            self.path = self.path.with_name(name)
         os.fsync(self._directory)
         self._close()
 

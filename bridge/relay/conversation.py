@@ -243,8 +243,7 @@ class Conversation:
             owned = owned and not error.code  # with a code, the server refused the turn
             raise
         finally:
-            if not owned:
-                await received.remove(got.attachments)
+            await got.let_go(keep=owned)
 
     async def _finish(self, message: Message, result: TurnResult) -> None:
         if result.ended is not Ended.COMPLETED:

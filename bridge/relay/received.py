@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bridge.channel import Channel, ChannelError, FetchesFiles, Inbound, RemoteFile, ResolvesReferences
 from bridge.logs import Logger
-from bridge.media import files
+from bridge.media.files import Saved, TooLargeError
 from bridge.media.limits import MIB, MediaLimits, Refusal, limit_for, refusal_of
 from bridge.media.names import safe_name
+from bridge.media.shelf import Shelf
 from bridge.protocol.shared import Attachment
 from bridge.relay.texts import Text
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How an account takes files in. ``folder`` is the conversation's."""
+    """How an account takes files in. ``folder`` is the conversation's, on the account's ``shelf``."""
 
     folder: Path
+    shelf: Shelf
     limits: MediaLimits
     download_seconds: float
     resolve_seconds: float
@@ -32,35 +36,49 @@ class Received:
     """``context`` comes before the message's text. ``notes`` tell the agent of each file not brought in.
 
     ``refusal`` is the first of these, as it is told to the sender when nothing else is left of the message.
+    The files are in use until ``let_go``.
     """
 
+    shelf: Shelf
     context: str = ""
     attachments: list[Attachment] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     refusal: tuple[Text, int] | None = None
+    fresh: list[Path] = field(default_factory=list)  # saved for this message; the others were there
+
+    def take(self, remote: RemoteFile, saved: Saved, *, fresh: bool) -> None:
+        self.attachments.append(_attachment(remote, saved))
+        if fresh:
+            self.fresh.append(saved.path)
 
     def refuse(self, note: str, text: Text, limit_mib: int = 0) -> None:
         self.notes.append(note)
         self.refusal = self.refusal or (text, limit_mib)
 
+    async def let_go(self, *, keep: bool) -> None:
+        """The turn is over, or there is none. Without ``keep``, what no stored message owns is removed."""
+        self.shelf.let_go([Path(attachment.path) for attachment in self.attachments])
+        if not keep:
+            await self.shelf.remove(self.fresh)
+
 
 async def receive(message: Inbound, channel: Channel, terms: Terms, owner: bool, log: Logger) -> Received:
-    """Bring in all that ``message`` refers to. Trouble leaves notes and never fails the turn."""
-    received = Received()
-    referenced = await _resolve(message, channel, terms, received, log)
-    wanted = [*message.files, *referenced]
-    for remote in wanted[: terms.limits.max_files]:
-        await _bring_in(remote, channel, terms, owner, received, log)
+    """Bring in all that ``message`` refers to. Trouble leaves notes and never fails the turn.
+
+    A file that comes through a reference is stored once: it is the same for every message that refers to it.
+    """
+    received = Received(terms.shelf)
+    try:
+        referenced = await _resolve(message, channel, terms, received, log)
+        wanted = [*((file, False) for file in message.files), *((file, True) for file in referenced)]
+        for remote, shared in wanted[: terms.limits.max_files]:
+            await _Bringing(remote, shared, channel, terms, owner, received, log).bring()
+    except BaseException:  # stopped in the middle: no turn will own what is there already
+        await received.let_go(keep=False)
+        raise
     if len(wanted) > terms.limits.max_files:
         received.notes.append(f"[{len(wanted) - terms.limits.max_files} more file(s) were not opened.]")
     return received
-
-
-async def remove(attachments: Sequence[Attachment]) -> None:
-    """Remove received files whose turn was refused: no stored message owns them."""
-    for attachment in attachments:
-        with suppress(OSError):
-            await asyncio.to_thread(Path(attachment.path).unlink)
 
 
 async def _resolve(
@@ -79,54 +97,101 @@ async def _resolve(
     return context.files
 
 
-async def _bring_in(
-    remote: RemoteFile, channel: Channel, terms: Terms, owner: bool, received: Received, log: Logger
-) -> None:
-    what = f"{remote.kind} {safe_name(remote.name, kind=remote.kind)}"
-    transcript = f' Its transcript: "{remote.transcript}"' if remote.transcript else ""
-    if not remote.fetchable or not isinstance(channel, FetchesFiles):
-        note = f"[{what}: this platform does not give its content.]{transcript}"
-        received.refuse(note, Text.UNREADABLE_TYPE)
-        return
-    refusal = refusal_of(remote.kind, remote.size, owner, terms.limits)
-    if refusal is None:
-        try:
-            saved = await _download(remote, channel, terms, owner)
-        except files.TooLargeError:
-            refusal = Refusal.TOO_LARGE
-        except (ChannelError, OSError, TimeoutError) as error:
-            reason = str(error) if isinstance(error, ChannelError) else type(error).__name__
-            log.info("file.failed", reason=reason)
-            received.refuse(f"[{what}: the download failed.]{transcript}", Text.UNREADABLE_DOWNLOAD)
-            return
+@dataclass(frozen=True, slots=True)
+class _Bringing:
+    """One file on its way in. ``shared``: other messages refer to it, too."""
+
+    remote: RemoteFile
+    shared: bool
+    channel: Channel
+    terms: Terms
+    owner: bool
+    received: Received
+    log: Logger
+
+    async def bring(self) -> None:
+        """Take the file in, or note why not."""
+        remote, terms = self.remote, self.terms
+        if not remote.fetchable or not isinstance(self.channel, FetchesFiles):
+            self._refuse("this platform does not give its content", Text.UNREADABLE_TYPE)
+        elif refusal := refusal_of(remote.kind, remote.size, self.owner, terms.limits):
+            self._refused(refusal)
+        elif saved := await self._stored():
+            await self._take(saved, fresh=False)
+        elif await terms.shelf.is_full():
+            self._disk_full()
         else:
-            refusal = refusal_of(saved.kind, saved.size, owner, terms.limits)  # the bytes decide
-            if refusal is None:
-                received.attachments.append(_attachment(remote, saved))
+            await self._fetch(self.channel)
+
+    async def _stored(self) -> Saved | None:
+        """What another message brought already, where it is still there."""
+        if not self.shared:
+            return None
+        remote, terms = self.remote, self.terms
+        return await terms.shelf.find(terms.folder, remote.key, remote.mime, terms.limits.max_pixels)
+
+    async def _fetch(self, channel: FetchesFiles) -> None:
+        try:
+            saved = await self._download(channel)
+        except TooLargeError:
+            self._refused(Refusal.TOO_LARGE)
+        except (ChannelError, OSError, TimeoutError) as error:
+            if isinstance(error, OSError) and error.errno in _NO_ROOM:
+                self._disk_full()
                 return
-            await asyncio.to_thread(files.remove, saved.path)
-    if refusal is Refusal.TOO_LARGE:
-        mib = limit_for(remote.kind, owner, terms.limits) // MIB
-        note = f"[{what}: larger than {mib} MB, not opened.]{transcript}"
-        received.refuse(note, Text.UNREADABLE_SIZE, mib)
-    else:
-        received.refuse(f"[{what}: not opened for this sender.]{transcript}", Text.UNREADABLE_TYPE)
+            self.log.info("file.failed", reason=_reason(error))
+            self._refuse("the download failed", Text.UNREADABLE_DOWNLOAD)
+        else:
+            await self._take(saved, fresh=True)
+
+    async def _download(self, channel: FetchesFiles) -> Saved:
+        remote, terms = self.remote, self.terms
+        limit_bytes = limit_for(remote.kind, self.owner, terms.limits)
+        async with asyncio.timeout(terms.download_seconds), channel.fetch(remote, limit_bytes) as incoming:
+            return await terms.shelf.save(
+                incoming.chunks,
+                terms.folder,
+                remote.name or incoming.name or safe_name("", kind=remote.kind),
+                limit_bytes=limit_bytes,
+                declared=incoming.mime or remote.mime,
+                max_pixels=terms.limits.max_pixels,
+                key=remote.key if self.shared else "",
+            )
+
+    async def _take(self, saved: Saved, *, fresh: bool) -> None:
+        """The bytes decide: a file that is there may be none for this sender."""
+        refusal = refusal_of(saved.kind, saved.size, self.owner, self.terms.limits)
+        if refusal is None:
+            self.received.take(self.remote, saved, fresh=fresh)
+            return
+        self.terms.shelf.let_go([saved.path])
+        if fresh:
+            await self.terms.shelf.remove([saved.path])
+        self._refused(refusal)
+
+    def _refused(self, refusal: Refusal) -> None:
+        if refusal is Refusal.TOO_LARGE:
+            mib = limit_for(self.remote.kind, self.owner, self.terms.limits) // MIB
+            self._refuse(f"larger than {mib} MB, not opened", Text.UNREADABLE_SIZE, mib)
+        else:
+            self._refuse("not opened for this sender", Text.UNREADABLE_TYPE)
+
+    def _disk_full(self) -> None:
+        self.log.warning("file.no_room")
+        self._refuse("not opened, because the disk is nearly full", Text.UNREADABLE_DISK)
+
+    def _refuse(self, why: str, text: Text, limit_mib: int = 0) -> None:
+        remote = self.remote
+        transcript = f' Its transcript: "{remote.transcript}"' if remote.transcript else ""
+        note = f"[{remote.kind} {safe_name(remote.name, kind=remote.kind)}: {why}.]{transcript}"
+        self.received.refuse(note, text, limit_mib)
 
 
-async def _download(remote: RemoteFile, channel: FetchesFiles, terms: Terms, owner: bool) -> files.Saved:
-    limit_bytes = limit_for(remote.kind, owner, terms.limits)
-    async with asyncio.timeout(terms.download_seconds), channel.fetch(remote, limit_bytes) as incoming:
-        return await files.save(
-            incoming.chunks,
-            terms.folder,
-            remote.name or incoming.name or safe_name("", kind=remote.kind),
-            limit_bytes=limit_bytes,
-            declared=incoming.mime or remote.mime,
-            max_pixels=terms.limits.max_pixels,
-        )
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, ChannelError) else type(error).__name__
 
 
-def _attachment(remote: RemoteFile, saved: files.Saved) -> Attachment:
+def _attachment(remote: RemoteFile, saved: Saved) -> Attachment:
     return Attachment(
         kind=saved.kind,
         path=str(saved.path),

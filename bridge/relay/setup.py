@@ -12,7 +12,9 @@ from bridge.clock import Clock
 from bridge.config import Config
 from bridge.ids import AccountId, ConversationKey
 from bridge.logs import Logger
+from bridge.media.disk import Disk
 from bridge.media.limits import MediaLimits
+from bridge.media.shelf import Shelf
 from bridge.paths import Home
 from bridge.relay import outbox, payload, received
 from bridge.relay.intake import Policy
@@ -23,7 +25,11 @@ MIB = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What an account is made of. ``version`` is ours, as told to the session server."""
+    """What an account is made of.
+
+    ``shelf`` has the account's received files, a folder per conversation. ``version`` is ours, as told to the
+    session server.
+    """
 
     name: AccountId
     spec: ChannelSpec
@@ -34,6 +40,7 @@ class Setup:
     workspace: Path
     http: Http
     store: Store
+    shelf: Shelf
     clock: Clock
     rng: Random
     log: Logger
@@ -65,11 +72,6 @@ class Setup:
         return sha256("\0".join(identity).encode()).hexdigest()
 
     @property
-    def inbox(self) -> Path:
-        """Where the account's received files are, a folder per conversation."""
-        return self.home.inbox(self.channel_name, self.account_name, "any").parent
-
-    @property
     def caps(self) -> outbox.Caps:
         limits = self.config.limits
         return outbox.Caps(limits.reply_bytes, limits.part_bytes, limits.reply_files)
@@ -84,4 +86,11 @@ class Setup:
             max_files=media.max_files,
             max_pixels=media.max_pixels,
         )
-        return received.Terms(folder, limits, media.download_seconds, media.resolve_seconds)
+        return received.Terms(folder, self.shelf, limits, media.download_seconds, media.resolve_seconds)
+
+
+def shelf_of(name: AccountId, home: Home, config: Config, disk: Disk) -> Shelf:
+    """Where an account's received files are kept."""
+    channel, _, account = name.partition(":")
+    root = home.inbox(channel, account, "any").parent
+    return Shelf(root, config.media.quota_mib * MIB, disk)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 
 from bridge.ids import ConversationKey
-from bridge.media import files
 from bridge.relay.conversation import Conversation
 from bridge.relay.setup import Setup
 
@@ -37,4 +35,4 @@ async def tend(
 async def _sweep(setup: Setup) -> None:
     keep = timedelta(days=setup.settings.media.keep_days)
     with suppress(OSError):
-        await asyncio.to_thread(files.sweep, setup.inbox, keep, setup.clock.now())
+        await setup.shelf.sweep(keep, setup.clock.now())

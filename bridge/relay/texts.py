@@ -19,6 +19,7 @@ class Text(StrEnum):
     UNREADABLE_TYPE = "unreadable_type"
     UNREADABLE_SIZE = "unreadable_size"
     UNREADABLE_DOWNLOAD = "unreadable_download"
+    UNREADABLE_DISK = "unreadable_disk"
     FAILURE = "failure"
     INTERRUPTED = "interrupted"
     MISSED = "missed"
@@ -38,6 +39,7 @@ _EN = {
     Text.UNREADABLE_TYPE: "I cannot open this kind of file from this chat, and there was no text with it.",
     Text.UNREADABLE_SIZE: "This file is too large for me (limit {limit} MB), and there was no text with it.",
     Text.UNREADABLE_DOWNLOAD: "I could not download this file. Please send it again.",
+    Text.UNREADABLE_DISK: "I have no room for files right now. Please write it as text, or try again later.",
     Text.FAILURE: "Something went wrong, so I have no answer to this message. Please try again.",
     Text.INTERRUPTED: "I was restarted while working on this message and do not know how far I got. "
     "Please check before you send it again.",
@@ -58,6 +60,7 @@ _ZH = {
     Text.UNREADABLE_TYPE: "我不能在这个聊天里打开这种文件，而且消息里没有文字。",
     Text.UNREADABLE_SIZE: "文件太大了（上限 {limit} MB），而且消息里没有文字。",
     Text.UNREADABLE_DOWNLOAD: "文件下载失败，请重新发送。",
+    Text.UNREADABLE_DISK: "我现在没有存放文件的空间，请用文字发送，或稍后再试。",
     Text.FAILURE: "出了点问题，这条消息没有得到回答，请再试一次。",
     Text.INTERRUPTED: "处理这条消息时我被重启了，不确定做到了哪一步。请先确认，再决定是否重发。",
     Text.MISSED: "您发送以下内容时我不在线，因此没有执行。如仍需要，请重新发送：",

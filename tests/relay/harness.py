@@ -38,12 +38,13 @@ from bridge.channel import (
     SendOutcome,
 )
 from bridge.channel.testing.clock import FakeClock, settle, until
-from bridge.config import Config, LimitsTable
+from bridge.config import Config, LimitsTable, MediaTable
 from bridge.ids import AccountId
 from bridge.logs import get_logger
+from bridge.media.disk import Disk
 from bridge.paths import Home
 from bridge.relay.account import Account
-from bridge.relay.setup import Setup
+from bridge.relay.setup import Setup, shelf_of
 from bridge.store.sqlite import SqliteStore, open_store
 from bridge.store.workers import InlineWorker
 from tests.relay.scripted import ScriptedServer, scripted
@@ -216,14 +217,17 @@ def spec_for(channel: Channel, **changes: Any) -> ChannelSpec:
 def setup_for(
     home: Home, store: Any, clock: FakeClock, channel: Channel, *, settings: dict[str, Any] | None = None,
     limits: dict[str, Any] | None = None, spec: dict[str, Any] | None = None, public_url: str = "",
-    workspace: Path | None = None,
+    workspace: Path | None = None, disk: Disk | None = None, media: dict[str, Any] | None = None,
 ) -> Setup:  # fmt: skip
     table = ChannelSettings.model_validate({"owner": OWNER, "senders": "anyone", **(settings or {})})
-    config = Config(limits=LimitsTable.model_validate(limits or {}))
+    config = Config(
+        limits=LimitsTable.model_validate(limits or {}), media=MediaTable.model_validate(media or {})
+    )
     config = config.model_copy(update={"web": config.web.model_copy(update={"public_url": public_url})})
     return Setup(
         name=NAME, spec=spec_for(channel, **(spec or {})), settings=table, credentials=None, config=config,
         home=home, workspace=workspace or home.root, http=cast(Http, None), store=store, clock=clock,
+        shelf=shelf_of(NAME, home, config, disk or Disk(home.root, 0)),
         rng=Random(3), log=get_logger("test"), version="1",
     )  # fmt: skip
 

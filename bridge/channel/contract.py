@@ -7,7 +7,7 @@ only what can be stored as JSON, so that a message goes on after a restart exact
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -168,6 +168,26 @@ class FileAnswer:
     name: str
     mime: str
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class SentAnswer:
+    """An HTTP response that is a send: whoever writes it calls ``written`` once, and tells how that went.
+
+    True: all of it went out to a client that had not hung up. False: the client was gone. None: nobody knows.
+    """
+
+    answer: Answer
+    written: Callable[[bool | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """The connection is closed without any response."""
+
+
+Served = Answer | FileAnswer | SentAnswer | NoAnswer
+"""All that an account gives the HTTP listener."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +409,10 @@ class RepliesInResponse(Protocol):
     answer, is held up to ``hold_seconds`` until there is such a part; that response is then a send. Without
     any, a channel that ``Sends`` gives its plain answer and sends later. One that does not leaves the request
     unanswered while the platform comes again, up to ``repeat_seconds`` after the first; then it tells that
-    the answer waits for the user's next message.
+    the answer waits for the user's next message, a ``1`` for example. The ``text_limit`` of such a channel
+    leaves 150 bytes of what its platform takes free: a text behind which more waits ends with a note of it.
+
+    What was given as a response is given again, byte by byte, to a repeat within half a minute.
     """
 
     @property
@@ -399,7 +422,10 @@ class RepliesInResponse(Protocol):
     def repeat_seconds(self) -> float: ...
 
     async def respond(self, reading: Reading, part: OutboundPart | OutboundFile) -> Answer | Refused:
-        """The response that carries ``part``; nothing is sent before it is returned.
+        """The response that carries ``part``, of this message or of an earlier one of the same ``to``.
+
+        Nothing is sent before it is returned, and it may never be: then ``part`` is given to another request,
+        or to ``send``.
 
         Raises:
             UnreachableError: it cannot be made now, a file's upload failed for example.

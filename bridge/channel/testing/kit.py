@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
-from bridge.channel.contract import RemoteFile, Request
+from bridge.channel.contract import Answer, RemoteFile, Request
 from bridge.channel.spec import ChannelSpec
 
 
@@ -112,6 +112,19 @@ class PushedKit(Protocol):
 
 
 @runtime_checkable
+class RespondsKit(Protocol):
+    """The other side of ``RepliesInResponse``."""
+
+    def shown_of(self, request: Request, answer: Answer) -> list[KitSent]:
+        """What the platform shows of ``answer``, the response to ``request``; [] where it keeps silent.
+
+        Raises:
+            AssertionError: it would tell its user that the bot is out of order.
+        """
+        ...
+
+
+@runtime_checkable
 class PollsKit(Protocol):
     def arrive(self, message: KitMessage) -> None:
         """Let ``message`` wait at the platform, after those that wait already."""
@@ -129,4 +142,14 @@ class FilesKit(Protocol):
         ...
 
 
-__all__ = ["FilesKit", "Kit", "KitFile", "KitMessage", "KitSent", "PollsKit", "PushedKit", "Trouble"]
+__all__ = [
+    "FilesKit",
+    "Kit",
+    "KitFile",
+    "KitMessage",
+    "KitSent",
+    "PollsKit",
+    "PushedKit",
+    "RespondsKit",
+    "Trouble",
+]

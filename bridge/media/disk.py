@@ -1,4 +1,4 @@
-"""How much of the disk is free: below a floor nothing is saved, until there is a little more than that again."""
+"""How much of the disk is free: below a floor nothing is saved, until it is a little above it again."""
 
 from __future__ import annotations
 

@@ -104,7 +104,8 @@ def remove(path: Path) -> None:
 def sweep(root: Path, older_than: timedelta, now: datetime, spared: Container[Path] = ()) -> int:
     """Remove the files under ``root`` that were last written before, and directories left empty; blocks.
 
-    ``root`` stays, and so do ``spared`` files. Returns how many files went. What cannot be removed stays until the next time.
+    ``root`` stays, and so do ``spared`` files. Returns how many files went. What cannot be removed stays
+    until the next time.
     """
     before, removed = (now - older_than).timestamp(), 0
     emptied: set[str] = set()
@@ -127,13 +128,9 @@ class Found:
 
 
 def found_in(root: Path) -> list[Found]:
-    """The files under ``root``, the oldest first; blocks. Those that are still being written are passed over."""
-    found = []
-    for folder, _, names in os.walk(root):
-        for name in names:
-            if not name.startswith(".") and (one := _found(Path(folder, name))):
-                found.append(one)
-    return sorted(found, key=lambda one: one.changed)
+    """The files under ``root``, the oldest first, without those that are being written; blocks."""
+    paths = [Path(folder, name) for folder, _, names in os.walk(root) for name in names if name[0] != "."]
+    return sorted(filter(None, map(_found, paths)), key=lambda one: one.changed)
 
 
 def _found(path: Path) -> Found | None:

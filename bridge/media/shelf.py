@@ -1,4 +1,4 @@
-"""An account's received files: kept under a quota and for a time, and never taken from a turn that needs them."""
+"""An account's received files: under a quota and for a time, but never taken from a turn that needs them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Shelf:
     async def find(
         self, folder: Path, key: str, declared: str = "", max_pixels: int = MAX_PIXELS
     ) -> Saved | None:
-        """The file that was saved in ``folder`` under ``key``, as good as new from now on; None: it is gone."""
+        """The file that was saved in ``folder`` under ``key``, as good as new again; None: it is gone."""
         async with self._lock:
             path = await asyncio.to_thread(_find, folder, prefix_of(key))
             if path is None:
@@ -120,8 +120,8 @@ class Shelf:
 
 def _find(folder: Path, prefix: str) -> Path | None:
     """The whole, regular file in ``folder`` whose name begins with ``prefix``, marked as used now; blocks."""
-    with suppress(OSError):
-        for entry in os.scandir(folder):
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
             if entry.name.startswith(prefix) and entry.is_file(follow_symlinks=False):
                 os.utime(entry.path, follow_symlinks=False)
                 return Path(entry.path)

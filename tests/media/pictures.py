@@ -5,6 +5,7 @@ import struct
 import zlib
 from typing import Any
 
+import pillow_heif
 from PIL import Image
 
 
@@ -18,6 +19,13 @@ def animated(kind: str = "WEBP") -> bytes:
     out = io.BytesIO()
     frames = [Image.new("RGB", (3, 2), (shade, 0, 0)) for shade in (0, 200)]
     frames[0].save(out, kind, save_all=True, append_images=frames[1:])
+    return out.getvalue()
+
+
+def heic(size: tuple[int, int] = (3, 2)) -> bytes:
+    """A photo as some phones send it."""
+    out = io.BytesIO()
+    pillow_heif.from_pillow(Image.new("RGB", size)).save(out)
     return out.getvalue()
 
 

@@ -1,10 +1,9 @@
 """Received files on disk."""
 
 import asyncio
-import hashlib
 import os
-import re
 import stat
+import sys
 import threading
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -15,10 +14,10 @@ import pytest
 from bridge.channel.contract import FileKind
 from bridge.channel.http import TooLargeError
 from bridge.errors import UnreachableError
-from bridge.media.files import remove, save, sweep
+from bridge.media.files import found_in, judge, remove, save, sweep
 from bridge.media.newfile import NewFile
 from bridge.media.sniff import UNKNOWN
-from tests.media.pictures import HEIC, HTML, PNG, picture, png_header
+from tests.media.pictures import HEIC, HTML, PNG, heic, picture, png_header
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -34,26 +33,41 @@ def all_under(root: Path) -> list[str]:
 
 
 async def test_a_stream_becomes_a_private_file_with_its_figures(tmp_path: Path) -> None:
-    saved = await save(chunks(PNG[:10], b"", PNG[10:]), tmp_path / "in", "../a.png", limit_bytes=len(PNG))
-    assert saved.path.read_bytes() == PNG
-    assert re.fullmatch(r"[0-9a-f]{12}-a\.png", saved.path.name)
-    assert (saved.size, saved.sha256) == (len(PNG), hashlib.sha256(PNG).hexdigest())
-    assert (saved.mime, saved.kind, saved.pixels) == ("image/png", FileKind.IMAGE, (3, 2))
+    path = tmp_path / "in" / "a.png"
+    saved = await save(chunks(PNG[:10], b"", PNG[10:]), path, limit_bytes=len(PNG))
+    assert (saved.path, path.read_bytes()) == (path, PNG)
+    assert (saved.size, saved.mime, saved.kind, saved.pixels) == (
+        len(PNG), "image/png", FileKind.IMAGE, (3, 2),
+    )  # fmt: skip
     assert stat.S_IMODE(saved.path.stat().st_mode) == 0o600
+    assert all_under(tmp_path / "in") == ["a.png"]
 
 
 async def test_a_large_stream_is_written_in_pieces(tmp_path: Path) -> None:
     piece = b"x" * 200_000
-    saved = await save(chunks(*[piece] * 5), tmp_path, "a.txt", limit_bytes=1_000_000)
+    saved = await save(chunks(*[piece] * 5), tmp_path / "a.txt", limit_bytes=1_000_000)
     assert saved.size == saved.path.stat().st_size == 1_000_000
-    assert saved.sha256 == hashlib.sha256(piece * 5).hexdigest()
 
 
-async def test_case_76_two_files_of_one_name_are_both_kept(tmp_path: Path) -> None:
-    for _ in range(2):
-        await save(chunks(PNG), tmp_path, "image.png", limit_bytes=10_000)
-    await save(chunks(PNG), tmp_path, "IMAGE.png", limit_bytes=10_000)
-    assert len(all_under(tmp_path)) == 3
+async def test_a_file_has_its_name_only_once_it_is_whole(tmp_path: Path) -> None:
+    seen: list[list[str]] = []
+
+    async def watched() -> AsyncIterator[bytes]:
+        yield b"x" * 300_000
+        seen.append(all_under(tmp_path))
+        yield b"y"
+
+    await save(watched(), tmp_path / "a", limit_bytes=1_000_000)
+    ((hidden,),) = seen
+    assert hidden.startswith(".")
+    assert all_under(tmp_path) == ["a"]
+
+
+async def test_a_name_that_cannot_be_given_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    with pytest.raises(OSError):
+        await save(chunks(b"x"), tmp_path / "a", limit_bytes=10)
+    assert all_under(tmp_path) == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -70,28 +84,35 @@ async def test_case_76_two_files_of_one_name_are_both_kept(tmp_path: Path) -> No
 async def test_case_83_a_picture_that_is_none_is_no_image(
     data: bytes, name: str, declared: str, mime: str, tmp_path: Path
 ) -> None:
-    saved = await save(chunks(data), tmp_path, name, limit_bytes=100, declared=declared)
+    saved = await save(chunks(data), tmp_path / name, limit_bytes=100, declared=declared)
     assert (saved.mime, saved.kind, saved.pixels, saved.size) == (mime, FileKind.FILE, None, len(data))
 
 
-@pytest.mark.parametrize(("data", "mime"), [(HEIC, "image/heic"), (picture("TIFF"), "image/tiff")])
-async def test_case_84_a_picture_of_a_type_that_is_not_read_is_a_file(
-    data: bytes, mime: str, tmp_path: Path
+async def test_case_84_a_picture_of_a_type_that_is_not_read_is_a_file(tmp_path: Path) -> None:
+    saved = await save(chunks(picture("TIFF")), tmp_path / "a.jpg", limit_bytes=10_000)
+    assert (saved.mime, saved.kind, saved.pixels) == ("image/tiff", FileKind.FILE, None)
+
+
+async def test_case_84_a_phone_s_photo_is_a_picture_where_it_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    saved = await save(chunks(data), tmp_path, "a.jpg", limit_bytes=10_000)
-    assert (saved.mime, saved.kind, saved.pixels) == (mime, FileKind.FILE, None)
+    saved = await save(chunks(heic((30, 20))), tmp_path / "a.jpg", limit_bytes=10_000)
+    assert (saved.mime, saved.kind, saved.pixels) == ("image/heic", FileKind.IMAGE, (30, 20))
+    broken = await save(chunks(HEIC), tmp_path / "b.heic", limit_bytes=10_000)
+    assert (broken.mime, broken.kind, broken.pixels) == (UNKNOWN, FileKind.FILE, None)
+    large = judge(saved.path, max_pixels=599)
+    assert (large.mime, large.kind) == (UNKNOWN, FileKind.FILE)
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)  # as if it were not installed
+    for path in (saved.path, broken.path):
+        assert (judge(path).mime, judge(path).kind) == ("image/heic", FileKind.FILE)
 
 
 async def test_case_84_a_bomb_and_a_broken_picture_are_mere_bytes(tmp_path: Path) -> None:
-    bomb = await save(chunks(png_header(30_000, 30_000)), tmp_path, "a.png", limit_bytes=1000)
-    assert (bomb.mime, bomb.kind, bomb.pixels) == (
-        UNKNOWN,
-        FileKind.FILE,
-        (30_000, 30_000),
-    )
-    broken = await save(chunks(b"GIF89a\0\0\0\0\0\0\0"), tmp_path, "a.gif", limit_bytes=100)
+    bomb = await save(chunks(png_header(30_000, 30_000)), tmp_path / "a.png", limit_bytes=1000)
+    assert (bomb.mime, bomb.kind, bomb.pixels) == (UNKNOWN, FileKind.FILE, (30_000, 30_000))
+    broken = await save(chunks(b"GIF89a\0\0\0\0\0\0\0"), tmp_path / "a.gif", limit_bytes=100)
     assert (broken.mime, broken.pixels) == (UNKNOWN, None)
-    small = await save(chunks(PNG), tmp_path, "a.png", limit_bytes=10_000, max_pixels=5)
+    small = await save(chunks(PNG), tmp_path / "b.png", limit_bytes=10_000, max_pixels=5)
     assert small.mime == UNKNOWN
 
 
@@ -102,7 +123,7 @@ async def endless() -> AsyncIterator[bytes]:
 
 async def test_a_stream_past_the_limit_is_aborted_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(TooLargeError):
-        await save(endless(), tmp_path, "a", limit_bytes=1_000_000)
+        await save(endless(), tmp_path / "a", limit_bytes=1_000_000)
     assert all_under(tmp_path) == []
 
 
@@ -112,14 +133,14 @@ async def test_a_broken_stream_leaves_nothing(tmp_path: Path) -> None:
         raise UnreachableError("gone")
 
     with pytest.raises(UnreachableError):
-        await save(broken(), tmp_path, "a", limit_bytes=1_000_000)
+        await save(broken(), tmp_path / "a", limit_bytes=1_000_000)
     assert all_under(tmp_path) == []
 
 
 async def test_a_disk_that_refuses_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(OSError):
-        await save(chunks(b"x"), tmp_path / "file", "a", limit_bytes=10)
+        await save(chunks(b"x"), tmp_path / "file" / "a", limit_bytes=10)
 
 
 async def test_cancelling_while_waiting_for_bytes_leaves_nothing(tmp_path: Path) -> None:
@@ -135,7 +156,7 @@ async def test_cancelling_while_waiting_for_bytes_leaves_nothing(tmp_path: Path)
         task.cancel()
 
     async with asyncio.TaskGroup() as tasks:
-        saving = tasks.create_task(save(stalled(), tmp_path, "a", limit_bytes=1_000_000))
+        saving = tasks.create_task(save(stalled(), tmp_path / "a", limit_bytes=1_000_000))
         tasks.create_task(cancel(saving))
     assert saving.cancelled()
     assert all_under(tmp_path) == []
@@ -162,10 +183,10 @@ async def test_cancelling_while_a_thread_works_waits_for_it_and_leaves_nothing(
                 self.slowly()
             super().write(data)
 
-        def finish(self) -> None:
+        def finish(self, name: str = "") -> None:
             if step == "finish":
                 self.slowly()
-            super().finish()
+            super().finish(name)
 
     async def cancel(task: "asyncio.Task[object]") -> None:
         await entered.wait()
@@ -175,7 +196,7 @@ async def test_cancelling_while_a_thread_works_waits_for_it_and_leaves_nothing(
 
     monkeypatch.setattr("bridge.media.files.NewFile", Slow)
     async with asyncio.TaskGroup() as tasks:
-        saving = tasks.create_task(save(chunks(PNG), tmp_path, "a", limit_bytes=10_000))
+        saving = tasks.create_task(save(chunks(PNG), tmp_path / "a", limit_bytes=10_000))
         tasks.create_task(cancel(saving))
     assert saving.cancelled()
     assert all_under(tmp_path) == []
@@ -196,6 +217,29 @@ def test_old_files_go_with_the_folders_they_leave_empty(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert sweep(tmp_path, 7 * DAY, NOW) == 2
     assert all_under(tmp_path) == ["c", "c/new", "empty"]
+
+
+def test_what_is_spared_stays_however_old(tmp_path: Path) -> None:
+    used = aged(tmp_path / "a" / "used", 8)
+    aged(tmp_path / "a" / "old", 8)
+    assert sweep(tmp_path, 7 * DAY, NOW, {used}) == 1
+    assert all_under(tmp_path) == ["a", "a/used"]
+
+
+def test_what_is_there_is_told_oldest_first_without_links_and_what_is_being_written(tmp_path: Path) -> None:
+    new, old = aged(tmp_path / "a" / "new", 1), aged(tmp_path / "b" / "old", 8)
+    aged(tmp_path / "a" / ".being-written", 9)
+    (tmp_path / "link").symlink_to(new)
+    assert [(one.path, one.size) for one in found_in(tmp_path)] == [(old, 5), (new, 5)]
+    assert found_in(tmp_path / "gone") == []
+
+
+def test_a_file_that_goes_while_all_are_looked_at_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aged(tmp_path / "a", 1)
+    monkeypatch.setattr(os, "walk", lambda root: [(root, [], ["a", "gone"])])
+    assert [one.path.name for one in found_in(tmp_path)] == ["a"]
 
 
 def test_the_root_stays_and_a_missing_one_is_fine(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge.media.names import MAX_NAME_BYTES, safe_name, unique_name
+from bridge.media.names import MAX_NAME_BYTES, prefix_of, safe_name, unique_name
 
 LONG = "长" * 60
 
@@ -89,3 +89,9 @@ def test_unique_names_differ_and_end_with_the_safe_one() -> None:
     first, second = unique_name("../a b.png"), unique_name("../a b.png")
     assert re.fullmatch(r"[0-9a-f]{12}-a b\.png", first)
     assert first != second
+
+
+def test_what_a_platform_keeps_under_one_key_has_names_that_begin_alike() -> None:
+    assert re.fullmatch(r"[0-9a-f]{12}-", prefix_of("key"))
+    assert prefix_of("key") == prefix_of("key") != prefix_of("Key")
+    assert prefix_of("half a pair: \ud800")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bridge.media import newfile
 from bridge.media.newfile import NewFile, make_private
 
 
@@ -65,3 +66,31 @@ def test_existing_folders_stay_as_they_are(tmp_path: Path) -> None:
     tmp_path.chmod(0o750)
     make_private(tmp_path)
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o750
+
+
+def test_a_file_may_get_its_name_at_the_end(tmp_path: Path) -> None:
+    file = NewFile(tmp_path / ".x")
+    file.create()
+    file.write(b"1")
+    file.finish("y")
+    assert [path.name for path in tmp_path.iterdir()] == ["y"]
+    file.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_tidied_up_just_before_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept: list[Path] = []
+
+    def made(directory: Path) -> None:
+        make_private(directory)
+        if not swept:
+            swept.append(directory)
+            directory.rmdir()
+
+    monkeypatch.setattr(newfile, "make_private", made)
+    file = NewFile(tmp_path / "a" / "b")
+    file.create()
+    file.finish()
+    assert file.path.exists()

@@ -1,4 +1,6 @@
 import asyncio
+import errno
+import os
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -7,11 +9,15 @@ from pathlib import Path
 import pytest
 
 from bridge.channel import ChannelError, Context, FileKind, Inbound, Incoming, RemoteFile
+from bridge.channel.testing.clock import until
 from bridge.logs import get_logger
+from bridge.media.disk import Disk
 from bridge.media.limits import MediaLimits
-from bridge.relay.received import Received, Terms, receive, remove
+from bridge.media.shelf import Shelf
+from bridge.relay.received import Received, Terms, receive
 from bridge.relay.texts import Text
-from tests.relay.test_conversation import PNG
+from tests.media.pictures import PNG
+from tests.media.test_disk import Filling
 
 MESSAGE = Inbound("m1", "u1", "c1", "to", "m1", "see")
 IMAGE = RemoteFile("img", FileKind.IMAGE, "图.png")
@@ -20,12 +26,17 @@ LOG = get_logger("test")
 USUAL = MediaLimits()
 
 
+def shelf_at(folder: Path, *, quota_bytes: int = 1_000_000, free: float = 50) -> Shelf:
+    return Shelf(folder, quota_bytes, Disk(folder, 20, Filling(free)))
+
+
 class FakePlatform:
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {"img": PNG, "doc": b"abc"}
         self.asked: list[str] = []
         self.context: Context | None = None
         self.stall = False
+        self.stalled: set[str] = set()
 
     def fetch(self, file: RemoteFile, max_bytes: int) -> AbstractAsyncContextManager[Incoming]:
         return self._fetch(file)
@@ -33,7 +44,7 @@ class FakePlatform:
     @asynccontextmanager
     async def _fetch(self, file: RemoteFile) -> AsyncIterator[Incoming]:
         self.asked.append(file.key)
-        if self.stall:
+        if self.stall or file.key in self.stalled:
             await asyncio.get_running_loop().create_future()
         if file.key not in self.files:
             raise ChannelError("404")
@@ -57,9 +68,10 @@ class Mute:
 
 async def take(
     tmp_path: Path, *files: RemoteFile, owner: bool = True, platform: object = None, reference: str = "",
-    limits: MediaLimits = USUAL, seconds: float = 30,
+    limits: MediaLimits = USUAL, seconds: float = 30, shelf: Shelf | None = None,
 ) -> Received:  # fmt: skip
-    terms = Terms(tmp_path / "inbox", limits, seconds, seconds)
+    shelf = shelf or shelf_at(tmp_path)
+    terms = Terms(tmp_path / "inbox", shelf, limits, seconds, seconds)
     message = replace(MESSAGE, files=files, reference=reference)
     return await receive(message, platform or FakePlatform(), terms, owner, LOG)
 
@@ -206,6 +218,122 @@ async def test_a_channel_without_references_passes_them_over(tmp_path: Path) -> 
 
 async def test_case_85_files_that_no_message_owns_are_removed(tmp_path: Path) -> None:
     got = await take(tmp_path, IMAGE)
-    await remove(got.attachments)
-    await remove(got.attachments)
+    await got.let_go(keep=False)
+    assert list((tmp_path / "inbox").iterdir()) == []
+
+
+async def test_case_85_what_came_before_the_turn_was_stopped_is_removed(tmp_path: Path) -> None:
+    platform = FakePlatform()
+    platform.stalled.add("doc")
+    async with asyncio.TaskGroup() as tasks:
+        taking = tasks.create_task(take(tmp_path, IMAGE, DOCUMENT, platform=platform))
+        await until(lambda: platform.asked == ["img", "doc"])
+        assert len(list((tmp_path / "inbox").iterdir())) == 1
+        taking.cancel()
+    assert list((tmp_path / "inbox").iterdir()) == []
+
+
+# --- what several messages refer to ---------------------------------------------------------
+
+
+def referring(platform: FakePlatform, *files: RemoteFile) -> FakePlatform:
+    platform.context = Context("> root", files)
+    return platform
+
+
+async def test_what_ten_messages_refer_to_is_fetched_and_stored_once(tmp_path: Path) -> None:
+    platform, shelf = referring(FakePlatform(), IMAGE, DOCUMENT), shelf_at(tmp_path)
+    seen = set()
+    for _ in range(10):
+        got = await take(tmp_path, platform=platform, reference="m0", shelf=shelf)
+        seen.add(tuple((one.path, one.kind, one.mime, one.name, one.size) for one in got.attachments))
+        await got.let_go(keep=True)
+    assert platform.asked == ["img", "doc"]
+    assert len(seen) == 1
+    assert len(list((tmp_path / "inbox").iterdir())) == 2
+
+
+async def test_case_76_two_equal_files_that_were_sent_apart_stay_apart(tmp_path: Path) -> None:
+    got = await take(tmp_path, IMAGE, IMAGE)
+    assert len({one.path for one in got.attachments}) == 2
+
+
+async def test_a_use_makes_what_is_referred_to_young_again(tmp_path: Path) -> None:
+    platform, shelf = referring(FakePlatform(), IMAGE), shelf_at(tmp_path)
+    first = await take(tmp_path, platform=platform, reference="m0", shelf=shelf)
+    await first.let_go(keep=True)
+    path = Path(first.attachments[0].path)
+    os.utime(path, (0, 0))
+    again = await take(tmp_path, platform=platform, reference="m0", shelf=shelf)
+    await again.let_go(keep=True)
+    assert path.stat().st_mtime > 0
+    path.unlink()  # by the retention, say
+    await take(tmp_path, platform=platform, reference="m0", shelf=shelf)
+    assert (platform.asked, path.read_bytes()) == (["img", "img"], PNG)
+
+
+async def test_a_refused_turn_takes_nothing_away_that_another_message_names(tmp_path: Path) -> None:
+    platform, shelf = referring(FakePlatform(), IMAGE), shelf_at(tmp_path)
+    first = await take(tmp_path, platform=platform, reference="m0", shelf=shelf)
+    await first.let_go(keep=True)
+    second = await take(tmp_path, DOCUMENT, platform=platform, reference="m0", shelf=shelf)
+    await second.let_go(keep=False)
+    assert [path.name[13:] for path in (tmp_path / "inbox").iterdir()] == ["图.png"]
+    third = await take(tmp_path, platform=platform, reference="m0", shelf=shelf)
+    assert Path(third.attachments[0].path).read_bytes() == PNG
+
+
+async def test_what_is_there_but_not_for_this_sender_stays(tmp_path: Path) -> None:
+    platform, shelf = (
+        referring(FakePlatform(), DOCUMENT, replace(DOCUMENT, kind=FileKind.IMAGE)),
+        shelf_at(tmp_path),
+    )
+    await take(tmp_path, platform=platform, reference="m0", shelf=shelf)
+    stranger = await take(tmp_path, platform=platform, reference="m0", shelf=shelf, owner=False)
+    assert stranger.attachments == []
+    assert all("not opened for this sender" in note for note in stranger.notes)
+    assert len(list((tmp_path / "inbox").iterdir())) == 1
+
+
+async def test_over_the_quota_older_files_go_and_never_those_of_a_turn_that_runs(tmp_path: Path) -> None:
+    shelf, platform = shelf_at(tmp_path, quota_bytes=3 * len(PNG)), FakePlatform()
+    old = await take(tmp_path, IMAGE, IMAGE, shelf=shelf, platform=platform)
+    await old.let_go(keep=True)
+    running = await take(tmp_path, IMAGE, IMAGE, shelf=shelf, platform=platform)
+    await (await take(tmp_path, IMAGE, IMAGE, shelf=shelf, platform=platform)).let_go(keep=True)
+    assert all(Path(one.path).exists() for one in running.attachments)
+    assert not any(Path(one.path).exists() for one in old.attachments)
+
+
+# --- a disk that is nearly full -------------------------------------------------------------
+
+
+async def test_on_a_nearly_full_disk_nothing_is_fetched_and_each_file_is_noted(tmp_path: Path) -> None:
+    platform, shelf = FakePlatform(), shelf_at(tmp_path, free=10)
+    got = await take(tmp_path, IMAGE, replace(DOCUMENT, transcript="said"), platform=platform, shelf=shelf)
+    assert got.notes == [
+        "[image 图.png: not opened, because the disk is nearly full.]",
+        '[file 报告.txt: not opened, because the disk is nearly full.] Its transcript: "said"',
+    ]
+    assert (got.refusal, platform.asked) == ((Text.UNREADABLE_DISK, 0), [])
+
+
+async def test_what_is_there_already_is_used_on_a_full_disk_too(tmp_path: Path) -> None:
+    platform = referring(FakePlatform(), IMAGE)
+    await take(tmp_path, platform=platform, reference="m0")
+    full = shelf_at(tmp_path, free=10)
+    got = await take(tmp_path, platform=platform, reference="m0", shelf=full)
+    assert [one.name for one in got.attachments] == ["图.png"]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+async def test_a_disk_that_fills_up_meanwhile_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(code, "no room")
+
+    monkeypatch.setattr("bridge.media.newfile.os.write", refuse)
+    got = await take(tmp_path, IMAGE)
+    assert got.refusal == (Text.UNREADABLE_DISK, 0)
     assert list((tmp_path / "inbox").iterdir()) == []

@@ -1,11 +1,15 @@
+import os
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from bridge.channel.testing.clock import FakeClock
+from bridge.config import Config, MediaTable
 from bridge.ids import ConversationKey
+from bridge.media.disk import Disk
 from bridge.paths import Home
-from bridge.relay.setup import MIB, Setup
-from tests.relay.harness import OWNER, PushedChannel, setup_for
+from bridge.relay.setup import MIB, Setup, shelf_of
+from tests.relay.harness import NAME, OWNER, PushedChannel, setup_for
 
 HOME = Home(Path("/h"))
 
@@ -38,3 +42,14 @@ def test_received_files_have_a_folder_without_any_remote_id_and_limits_in_bytes(
     assert ".." not in str(terms.folder)
     assert terms.limits.owner_max_bytes == 2 * MIB
     assert setup().caps.part_bytes == 16_384
+
+
+async def test_an_account_s_received_files_have_the_quota_that_is_set(tmp_path: Path) -> None:
+    shelf = shelf_of(NAME, Home(tmp_path), Config(media=MediaTable(quota_mib=1)), Disk(tmp_path, 0))
+    old, new = (tmp_path / "state" / "media" / "test" / "a" / name for name in ("0-old", "0-new"))
+    for stamp, path in enumerate((old, new)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(MIB))
+        os.utime(path, (stamp, stamp))
+    await shelf.sweep(timedelta(days=36_500), FakeClock().now())
+    assert [path.exists() for path in (old, new)] == [False, True]

@@ -1,18 +1,22 @@
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from bridge.channel import FileKind, Inbound, RemoteFile
+from bridge.media.disk import Disk
+from bridge.media.shelf import Shelf
 from bridge.protocol.limits import PROMPT_BYTES
 from bridge.protocol.shared import Attachment, ReplyAttachment
-from bridge.relay.received import Received
+from bridge.relay import received
 from bridge.relay.turn import content_of, missed_list, nothing_left, prompt_of, shown_key
 
 SENT = datetime(2026, 3, 4, 5, 6, tzinfo=UTC)
 MESSAGE = Inbound("m1", "u1", "c1", "to", "m1", "hello", sent_at=SENT)
 FILE = Attachment(kind="file", path="/x", size=1)
+Received = partial(received.Received, Shelf(Path("/x"), 1, Disk(Path("/x"), 0)))
 
 
 def test_a_fresh_message_is_its_text() -> None:

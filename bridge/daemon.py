@@ -40,7 +40,7 @@ from bridge.supervisor import Supervisor, isolated
 from bridge.tables import validate
 from bridge.tools.choose import tools_for
 from bridge.version import VERSION
-from bridge.web.listener import Route, listening
+from bridge.web.listener import Route, listening, listening_at
 
 E = TypeVar("E", bound=BaseException)
 
@@ -53,6 +53,7 @@ SWEEP_SECONDS = 3600.0
 WATCH_SECONDS = 2.0
 HELD_DAYS = 7
 SPARE_DESCRIPTORS = 512  # for the store, connections to platforms, files
+CONSOLE = "console"  # whoever reaches this channel is taken for the owner: it has a socket of its own
 
 log = get_logger(__name__)
 
@@ -140,7 +141,7 @@ class Daemon:
         """All parts side by side, so that they stop side by side, too."""
         sessions = SessionServer(self._home.socket, self._services(store, planner, agent), VERSION)
         port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        started = asyncio.Event()
+        started, console = asyncio.Event(), asyncio.Event()
         async with asyncio.TaskGroup() as tasks:
 
             def keep(name: str, part: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -149,10 +150,12 @@ class Daemon:
             tasks.create_task(self._until_stopped(), name="daemon/stop")
             keep("sessions", sessions.run)
             keep("web", lambda: self._listen(port))
+            keep("console", lambda: self._listen_to_console(console))
             keep("accounts", lambda: self._run_accounts(planner, sessions.ready, started))
             keep("watch", lambda: self._watch(planner, started))
             keep("upkeep", lambda: upkeep(store, self._config.store.keep_days, self._home, self._clock))
             await started.wait()
+            await console.wait()
             await self._settle()
             address = f"http://{_shown(self._config.web.host)}:{await port}"
             log.info("daemon.ready", version=VERSION, pid=os.getpid(), address=address)
@@ -196,7 +199,19 @@ class Daemon:
                 raise AddressTakenError(str(error)) from error
             raise
 
+    async def _listen_to_console(self, listens: asyncio.Event) -> None:
+        path, table = self._home.console_socket, _bounded(self._config.web)
+        async with listening_at(path, table, self._find_console, self._clock):
+            listens.set()
+            await asyncio.Event().wait()
+
     def _find(self, channel: str, account: str) -> Route | None:
+        return None if channel == CONSOLE else self._served(channel, account)
+
+    def _find_console(self, channel: str, account: str) -> Route | None:
+        return self._served(channel, account) if channel == CONSOLE else None
+
+    def _served(self, channel: str, account: str) -> Route | None:
         """``Later`` where "no such account" would make a sender give up what can be taken soon."""
         name = f"{channel}:{account}"
         found = self._supervisor.component(name)

@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
@@ -114,6 +115,35 @@ async def test_a_reload_with_a_broken_account_tells_so_and_serves_the_others() -
             for path, answer in (("bad", "503"), ("off", "404")):  # what is broken is mended: come again
                 with pytest.raises(Exception, match=answer):
                     await asyncio.to_thread(client._request, "POST", f"/channels/webhook/{path}", b"{}")
+
+
+async def test_the_console_is_reached_by_its_socket_alone_and_that_serves_no_other_channel() -> None:
+    with short_home(DEMO + "[channels.console.local]\n") as home:
+        async with daemon(home) as running:
+            assert states(await control(home, commands.Status()))["console:local"] == "connected"
+            body = b'{"type":"message","id":"m1","conversation":"main","text":"hi"}'
+            with pytest.raises(Exception, match="404"):
+                client = running.client()
+                await asyncio.to_thread(client._request, "POST", "/channels/console/local", body)
+            async with aiohttp.ClientSession(
+                connector=aiohttp.UnixConnector(str(home.console_socket))
+            ) as http:
+                for path, status in (("console/local", 202), ("console/other", 404), ("webhook/demo", 404)):
+                    async with http.post(f"http://x/channels/{path}", data=body) as answer:
+                        assert answer.status == status, path
+                asked = "http://x/channels/console/local/replies?conversation=main&wait=20"
+                async with http.get(asked) as answer:
+                    assert (await answer.json())["replies"][0]["text"].endswith("hi")
+        assert not home.console_socket.exists()
+
+
+async def test_a_socket_that_a_killed_daemon_left_is_no_hindrance() -> None:
+    with short_home("[channels.console.local]\n") as home, socket.socket(socket.AF_UNIX) as left:
+        home.private_dir(home.state)
+        left.bind(str(home.console_socket))
+        async with daemon(home) as running:
+            assert running.state is not None
+            assert running.state.accounts[0].id == "console:local"
 
 
 async def test_before_the_accounts_are_known_and_when_they_went_nobody_is_told_that_there_is_none() -> None:

@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Protocol, cast
 
 from aiohttp import web
@@ -22,12 +23,14 @@ from bridge.clock import Clock
 from bridge.config import WebTable
 from bridge.errors import ConfigError, StoreError
 from bridge.logs import get_logger
+from bridge.web import unix
 from bridge.web.body import BodyReader, refusal
 from bridge.web.connection import SERVER_HEADERS, Connection, Deadlines, Server
 from bridge.web.files import send_file
 
 PREFIX = "/channels/"
 STOP_SECONDS = 1.0  # for the requests that are being answered
+BACKLOG = 1024
 
 log = get_logger(__name__)
 
@@ -132,18 +135,45 @@ async def listening(
         ConfigError: the address cannot be had.
     """
     listener = Listener(table, find, clock, states)
-    times = Deadlines(table.header_seconds, table.body_seconds, table.idle_seconds)
-    server = Server(listener.answer, times, table.max_connections)
+    server = _server(listener, table)
     try:
-        bound = await asyncio.get_running_loop().create_server(server, table.host, table.port, backlog=1024)
+        bound = await asyncio.get_running_loop().create_server(
+            server, table.host, table.port, backlog=BACKLOG
+        )
     except OSError as error:
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else "no such host"
         raise ConfigError(
             f"cannot listen on web.host {table.host}, web.port {table.port}: {why}: choose another"
         ) from error
-    try:
-        listener.port = bound.sockets[0].getsockname()[1]
+    listener.port = bound.sockets[0].getsockname()[1]
+    async with _serving(bound, server):
         yield listener
+
+
+@asynccontextmanager
+async def listening_at(path: Path, table: WebTable, find: Find, clock: Clock) -> AsyncIterator[None]:
+    """As ``listening``, on the Unix socket ``path``, which only the same user can open.
+
+    Raises:
+        ConfigError: the path is not ours to use.
+    """
+    server = _server(Listener(table, find, clock, dict), table)
+    with unix.bound(path) as sock:
+        bound = await asyncio.get_running_loop().create_unix_server(server, sock=sock, backlog=BACKLOG)
+        async with _serving(bound, server):
+            yield
+
+
+def _server(listener: Listener, table: WebTable) -> Server:
+    times = Deadlines(table.header_seconds, table.body_seconds, table.idle_seconds)
+    return Server(listener.answer, times, table.max_connections)
+
+
+@asynccontextmanager
+async def _serving(bound: asyncio.AbstractServer, server: Server) -> AsyncIterator[None]:
+    """Close ``bound`` at the end, and let the requests that are being answered finish."""
+    try:
+        yield
     finally:
         bound.close()
         server.pre_shutdown()

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ from bridge.channel.contract import FileAnswer
 from bridge.channel.testing.clock import START, FakeClock
 from bridge.config import WebTable
 from bridge.errors import ConfigError, StoreError
-from bridge.web.listener import listening
-from tests.web.raw import FakeAccount, client, get, post, served
+from bridge.web.listener import listening, listening_at
+from tests.web.raw import Client, FakeAccount, client, get, post, served
 
 
 async def ask(account: FakeAccount | None, data: bytes) -> tuple[int, dict[str, str], bytes]:
@@ -168,3 +169,20 @@ async def test_a_host_that_is_not_ours_is_an_operators_error() -> None:
     with pytest.raises(ConfigError, match=r"web\.host 203\.0\.113\.1"):
         async with listening(table, lambda channel, account: None, FakeClock(), dict):
             pass
+
+
+async def test_a_unix_socket_serves_as_an_address_does_and_is_gone_at_the_end() -> None:
+    account = FakeAccount()
+    with tempfile.TemporaryDirectory(prefix="tb-", dir="/tmp") as folder:
+        path = Path(folder) / "console.sock"
+        find = {("pigeon", "main"): account}
+        async with listening_at(path, WebTable(), lambda *name: find.get(name), FakeClock()):
+            reader, writer = await asyncio.open_unix_connection(str(path))
+            caller = Client(reader, writer)
+            await caller.say(post(b"1"))
+            assert (await caller.answer())[0] == 200
+            await caller.say(get("/channels/pigeon/other"))
+            assert (await caller.answer())[0] == 404
+            writer.close()
+        assert not path.exists()
+    assert [request.body for request in account.requests] == [b"1"]

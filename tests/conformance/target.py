@@ -1,0 +1,86 @@
+"""The server under test, as the rules see it. Nothing here knows how it is made."""
+
+from __future__ import annotations
+
+import abc
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.conformance.client import Client
+    from tests.conformance.rules import Need
+
+SETTLE_SECONDS = 0.25
+
+
+class Target(abc.ABC):
+    """``abilities`` says what can be asked of it; a rule that needs more is not shown.
+
+    ``workspace`` is a folder, resolved, that sessions may use. ``patience_seconds`` is how long an answer may
+    take, ``reply_seconds`` how long the server waits for a client that does not read, ``stop_seconds`` how long
+    it takes to stop.
+    """
+
+    abilities: frozenset[Need]
+    workspace: Path
+    patience_seconds: float = 10.0
+    reply_seconds: float = 3.0
+    stop_seconds: float = 10.0
+    home: Path | None = None
+    user: Path | None = None
+
+    @abc.abstractmethod
+    async def connect(self) -> Client:
+        """A connection on which nothing was said yet."""
+
+    @abc.abstractmethod
+    async def close(self) -> None:
+        """End the connections that were made."""
+
+    async def client(self) -> Client:
+        """A connection that is initialized."""
+        client = await self.connect()
+        await client.initialize()
+        return client
+
+    async def session(self, **fields: Any) -> Client:
+        """A connection with a session."""
+        client = await self.client()
+        await client.start(**fields)
+        return client
+
+    async def settle(self) -> None:
+        """Let the server do what it would do now without being asked."""
+        await asyncio.sleep(SETTLE_SECONDS)
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let ``seconds`` pass for the server."""
+        await asyncio.sleep(seconds)
+
+    def now(self) -> float:
+        """Seconds on the clock that ``pass_time`` moves."""
+        return asyncio.get_running_loop().time()
+
+    # --- for those that can be started and stopped (Need.STARTS) and show their files (Need.FILES) ----------
+
+    @property
+    def socket(self) -> Path:
+        raise NotImplementedError
+
+    async def stop(self) -> None:
+        """Stop the server as its operator would, and wait for its end."""
+        raise NotImplementedError
+
+    async def kill(self) -> None:
+        """Let the server die on the spot."""
+        raise NotImplementedError
+
+    async def start(self) -> None:
+        """Start a server that was stopped or killed."""
+        raise NotImplementedError
+
+    async def starts(self, prepare: Callable[[Path], None] | None = None) -> bool:
+        """Whether one more server starts: beside this one, or in the place that ``prepare`` made for its socket."""
+        raise NotImplementedError

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import Any
 
 from bridge.channel import Answer, Follow, LiveTurn, Request
 from bridge.channel.testing.clock import settle, until
@@ -18,7 +19,7 @@ from bridge.relay.live import Live
 from tests.relay.harness import PushedChannel, desk, request
 from tests.relay.scripted import Frame, Peer
 
-HEAD = {"request_id": "m1", "session_id": "s", "turn_id": "t", "seq": 1}
+HEAD: dict[str, Any] = {"request_id": "m1", "session_id": "s", "turn_id": "t", "seq": 1}
 
 
 class Followed:
@@ -41,7 +42,7 @@ class FollowedChannel(PushedChannel, Followed):
 
 
 async def ask(live: Live, message: str = "m1", version: int = 0, wait: float = 0) -> LiveTurn:
-    query = {"message": message, "version": str(version), "wait": str(wait)}
+    query: dict[str, Any] = {"message": message, "version": str(version), "wait": str(wait)}
     answer = await live.answer(Followed(), request(**query))
     return LiveTurn(*json.loads(answer.body))
 

@@ -69,7 +69,12 @@ def test_what_is_wrong_is_400_and_a_wrong_method_405() -> None:
 def test_replies_are_asked_for_by_conversation() -> None:
     assert CONSOLE.ask(request("GET", conversation="主", after="7", wait="2")) == LaneAsk(7, 2.0, "主")
     assert CONSOLE.ask(request("GET", conversation="c")) == LaneAsk(0, 0.0, "c")
-    for query in ({}, {"conversation": "c", "after": "x"}, {"conversation": "c", "wait": "99"}):
+    wrong: list[dict[str, Any]] = [
+        {},
+        {"conversation": "c", "after": "x"},
+        {"conversation": "c", "wait": "99"},
+    ]
+    for query in wrong:
         answer = CONSOLE.ask(request("GET", **query))
         assert isinstance(answer, Answer)
         assert answer.status == 400

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from bridge.channel import ChannelError, FileKind, RemoteFile
-from channels.console import fetching
 from channels.console.fetching import LocalFile, opened
 
 
@@ -54,7 +53,7 @@ async def test_a_read_that_fails_is_a_channels_error(tmp_path: Path, monkeypatch
         raise OSError(5, "Input/output error")
 
     async with opened(remote(path)) as incoming:
-        monkeypatch.setattr(fetching.os, "read", broken)
+        monkeypatch.setattr(os, "read", broken)
         with pytest.raises(ChannelError, match="cannot be read: Input/output error"):
             async for _ in incoming.chunks:
                 pass
@@ -74,7 +73,7 @@ async def test_what_is_closed_while_it_is_read_stays_open_until_that_is_done(
         closed.wait(10)
         return own(handle, size)
 
-    monkeypatch.setattr(fetching.os, "read", slow)
+    monkeypatch.setattr(os, "read", slow)
     async with asyncio.TaskGroup() as tasks:
         task = tasks.create_task(asyncio.to_thread(file.read))
         await asyncio.to_thread(reading.wait, 10)

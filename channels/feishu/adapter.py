@@ -22,7 +22,7 @@ from bridge.channel import (
 from channels.feishu.api import Api, segment
 from channels.feishu.events import Proof, acknowledge, read_request
 from channels.feishu.mentions import plain_name
-from channels.feishu.references import context, read_items
+from channels.feishu.resolve import Resolver
 from channels.feishu.send import Sender
 from channels.feishu.send_file import FileSender
 from channels.feishu.settings import FeishuCredentials, FeishuSettings
@@ -35,11 +35,11 @@ class Feishu:
     def __init__(
         self, settings: FeishuSettings, credentials: FeishuCredentials, http: Http, place: Place
     ) -> None:
-        self._app_id = settings.app_id
         self._proof = Proof.of(settings.app_id, credentials)
         self._api = Api(http.at(settings.base), settings.app_id, credentials.app_secret)
         self._sender = Sender(self._api, post_recalled=settings.recalled == "post")
         self._files = FileSender(self._api, self._sender)
+        self._resolver = Resolver(self._api, settings.app_id, http.clock.monotonic)
 
     def read(self, request: Request, identity: Identity) -> Reading | Answer:
         return read_request(request, identity, self._proof)
@@ -72,8 +72,4 @@ class Feishu:
             yield Incoming(stream.chunks(max_bytes), stream.name or file.name, stream.mime, stream.size)
 
     async def resolve(self, message_id: str, reference: str) -> Context:
-        result = (await self._api.get(f"/open-apis/im/v1/messages/{segment(reference)}")).checked()
-        items = read_items(result.data.get("items"))
-        if not items:
-            raise ChannelError("the message that is referred to cannot be read")
-        return context(items, message_id, self._app_id)
+        return await self._resolver.resolve(message_id, reference)

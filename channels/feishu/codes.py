@@ -12,9 +12,11 @@ WRONG_SECRET = frozenset({10003, 10014})  # what the token call itself says to a
 RATE = frozenset({99991400, 230020, 11232, 11233})
 PASSING = frozenset({232096, 234019, 234042})
 IN_FLIGHT = 230049
+TOO_LARGE = 234037
 GONE = frozenset({230011, 231003})
+TAKEN_BACK = GONE | {230110}
 NO_THREAD = frozenset({230071, 230072})
-OTHER_FORM = frozenset({230001, 230055, 230099, 234011, 234039})
+OTHER_FORM = frozenset({230001, 230025, 230055, 230099, 234011, 234039})
 SCOPE = frozenset({99991672, 99991676, 99991679})
 
 _REASONS: dict[int, str] = {

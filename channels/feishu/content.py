@@ -10,7 +10,8 @@ from typing import Any
 
 from bridge.channel import FileKind, RemoteFile
 from bridge.channel.text import clean
-from channels.feishu.mentions import Mentioned, plain_name
+from channels.feishu.card import read_card
+from channels.feishu.mentions import NOBODY, Mentioned, plain_name
 from channels.feishu.post import Post
 from channels.feishu.wire import file_key, instant, read_object, text_of
 
@@ -32,6 +33,8 @@ class Content:
 
 def read_content(message_id: str, kind: str, content: str, mentioned: Mentioned) -> Content:
     """What the message holds. ``kind`` is its type; one that is not known becomes a line that names it."""
+    if kind == "merge_forward":  # its content is a fixed sentence, and what it bundles is looked up
+        return Content(FORWARDED)
     fields = read_object(content)
     if fields is None:
         return Content(f"[Unreadable {_word(kind)} message]")
@@ -90,11 +93,15 @@ def _vote(fields: Fields) -> str:
 def _todo(fields: Fields) -> str:
     summary = fields.get("summary")
     text = (
-        Post("", _NOBODY).read(summary).replace("\n", " ")
+        Post("", NOBODY).read(summary).replace("\n", " ")
         if isinstance(summary, dict)
         else _value(fields, "summary")
     )
     return _bracket("Task", text, _time(fields, "due_time", "due"))
+
+
+def _meeting(fields: Fields) -> str:
+    return _bracket("Video meeting", text_of(fields, "topic"), _time(fields, "start_time", "from"))
 
 
 def _event(fields: Fields) -> str:
@@ -104,11 +111,6 @@ def _event(fields: Fields) -> str:
         _time(fields, "start_time", "from"),
         _time(fields, "end_time", "to"),
     )
-
-
-def _card(fields: Fields) -> str:
-    body = Post("", _NOBODY).read({"content": fields.get("elements")}).replace("\n", " ")
-    return _bracket("Card", text_of(fields, "title"), body)
 
 
 def _system(fields: Fields) -> str:
@@ -150,7 +152,7 @@ def _word(kind: str) -> str:
 
 
 _DETAIL_CHARACTERS = 2000
-_NOBODY = Mentioned(frozenset(), {})
+FORWARDED = "[Forwarded messages]"
 
 _FILES: dict[str, Callable[[str, Fields], Content]] = {
     "image": _image, "file": _file, "audio": _voice, "media": _video,
@@ -159,15 +161,14 @@ _FILES: dict[str, Callable[[str, Fields], Content]] = {
 _LINES: dict[str, Callable[[Fields], str]] = {
     "sticker": _line("Sticker"),
     "folder": _line("Folder", "file_name"),
-    "interactive": _card,
+    "interactive": read_card,
     "share_chat": _line("Shared chat", "chat_id"),
     "share_user": _line("Shared contact", "user_id"),
     "location": _line("Location", "name", "latitude", "longitude"),
-    "merge_forward": _line("Forwarded messages"),
     "todo": _todo,
     "vote": _vote,
     "hongbao": _line("Red packet", "text"),
-    "video_chat": _line("Video meeting", "topic"),
+    "video_chat": _meeting,
     "system": _system,
     "share_calendar_event": _event,
     "calendar": _event,

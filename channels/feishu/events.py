@@ -6,28 +6,13 @@ Only the check of the address comes unsigned, and every failure to prove who sen
 import json
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
-from bridge.channel import Answer, Identity, Ignored, Inbound, Item, Reading, Request, Unreadable
-from channels.feishu.content import Content, read_content
+from bridge.channel import Answer, Identity, Ignored, Reading, Request
+from channels.feishu import messages
 from channels.feishu.crypto import decrypt, event_signature, legacy_card_signature, same
-from channels.feishu.mentions import Mentioned, mentioned
 from channels.feishu.settings import FeishuCredentials
-from channels.feishu.wire import (
-    Envelope,
-    Fields,
-    OldMessageEvent,
-    envelope,
-    instant,
-    line_of,
-    mentions_in,
-    message_event,
-    read_object,
-    text_of,
-)
+from channels.feishu.wire import Envelope, envelope, read_object, text_of
 
 CARD = "card"  # a note: a button's press, answered by an empty object
-_DIRECT = frozenset({"p2p", "private"})
 _WAIT_SECONDS = 5
 _LEGACY_DIGITS = 40  # of SHA-1
 
@@ -65,7 +50,7 @@ def read_request(request: Request, identity: Identity, proof: Proof) -> Reading 
         return _UNPROVEN
     if frame.app_id not in ("", proof.app_id):
         return _refusal(403, "the event is of another app")
-    return _meaning(frame, identity, proof)
+    return _meaning(frame, identity)
 
 
 def acknowledge(reading: Reading) -> Answer:
@@ -120,102 +105,19 @@ def _signature(request: Request) -> tuple[str, str, str]:
     )
 
 
-def _meaning(frame: Envelope, identity: Identity, proof: Proof) -> Reading | Answer:
-    found: Item | Answer | None
-    try:
-        if frame.version == "2" and frame.kind == "im.message.receive_v1":
-            event = message_event(frame.event)
-            found = _message(*event, identity) if event is not None else None
-        elif frame.version == "1" and frame.kind == "message":
-            found = _old_message(OldMessageEvent.model_validate(frame.event), frame, identity)
-        else:
+def _meaning(frame: Envelope, identity: Identity) -> Reading | Answer:
+    match frame.version, frame.kind:
+        case "2", "im.message.receive_v1":
+            found = messages.received(frame.event, identity)
+        case "2", "im.message.updated_v1":
+            found = messages.edited(frame.event, identity, frame.sent)
+        case "2", "im.message.recalled_v1":
+            found = messages.recalled(frame.event)
+        case "1", "message":
+            found = messages.old(frame.event, identity, frame.sent)
+        case _:
             return Reading((Ignored("event"),), note=CARD if frame.kind.startswith("card.") else "")
-    except ValidationError:
-        found = None
-    if found is None:
-        found = Unreadable("a message event lacks what every message has", _message_id(frame.event))
-    return found if isinstance(found, Answer) else Reading((found,))
-
-
-def _message_id(event: object) -> str:
-    """The id of a message that is otherwise unusable, so that its repeats are known."""
-    message = event.get("message", event) if isinstance(event, dict) else None
-    found = message.get("message_id", message.get("open_message_id")) if isinstance(message, dict) else None
-    return found if isinstance(found, str) and len(found) <= 256 and found.isprintable() else ""
-
-
-def _message(sender: Fields, message: Fields, identity: Identity) -> Item | Answer:
-    message_id, chat_id = message["message_id"], message["chat_id"]
-    sender_id = sender.get("sender_id")
-    open_id = line_of(sender_id, "open_id") if isinstance(sender_id, dict) else ""
-    if open_id and open_id == identity.bot_id:
-        return Ignored("own", message_id)
-    if sender.get("sender_type") != "user":
-        return Ignored("bot", message_id)
-    if not open_id:
-        return Unreadable("a message event names no sender", message_id)
-    direct = message["chat_type"] in _DIRECT
-    mentions = mentions_in(message)
-    if not direct and mentions and not identity.bot_id:
-        return _NOT_YET
-    known = mentioned(mentions, identity.bot_id)
-    if not direct and not known.bot:
-        return Ignored("not_mentioned", message_id)
-    kind, thread = line_of(message, "message_type"), line_of(message, "thread_id")
-    content = read_content(message_id, kind, line_of(message, "content"), known)
-    bundle = message_id if kind == "merge_forward" else ""
-    stamp = line_of(message, "create_time")
-    return Inbound(
-        message_id=message_id,
-        sender=open_id,
-        chat=chat_id,
-        to=f"{'p2p' if direct else 'group'}:{chat_id}",
-        reply_to=f"{message_id};thread" if thread else message_id,
-        text="" if bundle else content.text,
-        files=content.files,
-        group=not direct,
-        thread=thread,
-        reference=bundle or line_of(message, "parent_id"),
-        sent_at=instant(stamp),
-        stamp=stamp,
-    )
-
-
-def _old_message(event: OldMessageEvent, frame: Envelope, identity: Identity) -> Item:
-    """A message in a 1.0 envelope, whose id is ``open_message_id``. It has no stamp of its own."""
-    sender, message_id = event.open_id, event.open_message_id
-    if sender and sender == identity.bot_id:
-        return Ignored("own", message_id)
-    if not sender:
-        return Unreadable("a message event names no sender", message_id)
-    direct = event.chat_type in _DIRECT
-    if not direct and not event.is_mention:
-        return Ignored("not_mentioned", message_id)
-    chat = event.open_chat_id or (sender if direct else "")
-    if not chat:
-        return Unreadable("a message event names no chat", message_id)
-    content = _old_content(event)
-    return Inbound(
-        message_id=message_id,
-        sender=sender,
-        chat=chat,
-        to=f"{'p2p' if direct else 'group'}:{chat}",
-        reply_to=message_id,
-        text=content.text,
-        files=content.files,
-        group=not direct,
-        reference=message_id if event.msg_type == "merge_forward" else event.parent_id,
-        sent_at=instant(frame.sent),
-    )
-
-
-def _old_content(event: OldMessageEvent) -> Content:
-    if event.msg_type == "text":
-        return Content((event.text_without_at_bot or event.text).strip())
-    if event.msg_type == "merge_forward":
-        return Content()
-    fields = {"image_key": event.image_key, "file_key": event.file_key, "title": event.text}
-    return read_content(event.open_message_id, event.msg_type, json.dumps(fields), Mentioned(frozenset(), {}))
+    return _NOT_YET if found is None else Reading((found,))
 
 
 def _json(status: int, value: dict[str, str], **headers: str) -> Answer:

@@ -4,12 +4,25 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bridge.channel.text import defuse_mentions
 from channels.feishu.wire import Mention
 
 _EVERYONE = "@_all"
 _KEY = re.compile(r"(?P<key>@_(?:all|[a-z]+_[0-9]+))(?P<space> ?)")
 _NAME_CHARACTERS = 64
 _HOSTILE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+")
+
+_CALL = re.compile(  # what the shared rule leaves: other widths, escapes, spaces, and the keys of mentions
+    r"(?:[<＜]|&lt;|&#0*60;|&#x0*3c;)(?=\s{0,8}/?\s{0,8}[aａ][tｔ](?![a-z]))"
+    r"|[@＠](?=_(?:all|user_[0-9])|所有人|全体成员|(?:all|everyone|here|channel|room)(?![a-z0-9_]))",
+    re.IGNORECASE,
+)
+_BREAK = "\u200b"  # zero width space
+
+
+def defused(text: str) -> str:
+    """``text`` with nothing in it that calls anybody; to a reader it is the same."""
+    return _CALL.sub(lambda found: found.group() + _BREAK, defuse_mentions(text))
 
 
 @dataclass(frozen=True, slots=True)

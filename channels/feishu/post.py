@@ -4,6 +4,7 @@ Source: https://open.feishu.cn/document/server-docs/im-v1/message-content-descri
 """
 
 import html
+import re
 from typing import Any
 
 from bridge.channel import FileKind, RemoteFile
@@ -11,6 +12,15 @@ from channels.feishu.mentions import Mentioned
 from channels.feishu.wire import file_key, text_of
 
 Element = dict[str, Any]
+
+_APART = "\0"  # where a line ends around what has lines of its own; no content holds it
+_OWN_LINES = re.compile(rf" *{_APART}+ *")
+_FENCES = re.compile(r"^\s*(`{3,})", re.MULTILINE)
+
+
+def _fence(code: str) -> str:
+    """A fence that nothing in ``code`` ends."""
+    return "`" * max([3, *(len(found[1]) + 1 for found in _FENCES.finditer(code))])
 
 
 class Post:
@@ -37,7 +47,8 @@ class Post:
 
     def _line(self, row: object) -> str:
         elements = row if isinstance(row, list) else [row]
-        return "".join(self._element(each) for each in elements if isinstance(each, dict)).strip(" ")
+        line = "".join(self._element(each) for each in elements if isinstance(each, dict))
+        return _OWN_LINES.sub("\n", line).strip(" \n") if _APART in line else line.strip(" ")
 
     def _element(self, element: Element) -> str:
         text = text_of(element, "text")
@@ -56,9 +67,13 @@ class Post:
             case "emotion":
                 return f":{text_of(element, 'emoji_type')}:"
             case "hr":
-                return "---"
+                return f"{_APART}---{_APART}"
             case "code_block":
-                return f"```{text_of(element, 'language').lower()}\n{text.rstrip()}\n```"
+                fence = _fence(text)
+                language = text_of(element, "language").lower().replace("plain_text", "")
+                return f"{_APART}{fence}{language}\n{text.rstrip()}\n{fence}{_APART}"
+            case "md":
+                return self._mentioned.in_line(text)
         return self._mentioned.in_line(text)
 
     def _file(self, key: str, kind: str, shown: FileKind) -> str:

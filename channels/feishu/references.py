@@ -1,10 +1,13 @@
-"""What a message quotes, or the bundle that it is, as lines for the agent. Pure.
+"""What a message quotes, the thread that it is in, or the bundle that it is, as lines for the agent. Pure.
 
 Source: https://open.feishu.cn/document/server-docs/im-v1/message/get
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
+from operator import itemgetter
 
 from pydantic import ValidationError
 
@@ -15,7 +18,53 @@ from channels.feishu.wire import RestMessage, instant
 
 _MAX_LINES = 300
 _MAX_DEPTH = 8
-_MAX_FILES = 16
+_MAX_FILES = 300  # the core takes fewer and tells of the rest
+_OWN = "bundle"
+_TITLES = {  # of what is quoted, and of a thread's first message; one message, or forwarded ones
+    False: ("In reply to {}", "In a thread on a message of {}"),
+    True: ("In reply to messages forwarded by {}", "In a thread on messages forwarded by {}"),
+}
+
+
+class Role(Enum):
+    """What a looked up message is to the one that refers to it; the value says so of one that is gone."""
+
+    BUNDLE = "The forwarded messages"
+    QUOTED = "The message that this one replies to"
+    ROOT = "The message that this thread is on"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a message refers to; it holds no id of its own, so that a redelivery under a new one is alike.
+
+    ``bundle``: it is one of forwarded messages. ``root`` is its thread's first message, and ``listener`` the
+    thread and the person who needs to be told of that once.
+    """
+
+    bundle: bool = False
+    quoted: str = ""
+    root: str = ""
+    listener: str = ""
+
+    def encode(self) -> str:
+        if self.root:
+            return json.dumps([self.bundle, self.quoted, self.root, self.listener])
+        return _OWN if self.bundle else self.quoted
+
+    @classmethod
+    def decode(cls, reference: str, message_id: str) -> "Link":
+        """What ``encode`` made.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        if reference in (_OWN, message_id):
+            return cls(bundle=True)
+        if not reference.startswith("["):
+            return cls(quoted=reference)
+        bundle, quoted, root, listener = json.loads(reference)
+        return cls(bundle is True, str(quoted), str(root), str(listener))
 
 
 @dataclass(slots=True)
@@ -40,34 +89,55 @@ def _readable(items: Sequence[object]) -> Iterator[RestMessage]:
             continue
 
 
-def context(items: Sequence[RestMessage], own: str, bot: str) -> Context:
+def context(items: Sequence[RestMessage], role: Role, bot: str) -> Context:
     """The first item and what descends from it.
 
     Args:
         items: at least one.
-        own: the id of the message that refers; when it is the first item itself, that is a bundle.
+        role: what the first is to the message that refers to it.
         bot: our app's id, by which the REST interface names us as a sender.
     """
     head, *rest = items
-    if head.msg_type != "merge_forward":
+    if head.msg_type != "merge_forward" or head.deleted:
         content = _content(head, head.message_id)
-        return Context(f"[In reply to {_sender(head, bot)}: {content.line}]", content.files)
+        return Context(f"[{_title(head, role, bot)}: {content.line}]", content.files[:_MAX_FILES])
     listing = Listing()
     _list(listing, head, rest, bot)
     if not listing.lines:
         listing.lines.append("(nothing in it can be shown)")
     if listing.left_out:
         listing.lines.append(f"({listing.left_out} more messages are not shown)")
-    title = "Forwarded messages"
-    if head.message_id != own:
-        title = f"In reply to messages forwarded by {_sender(head, bot)}"
-    return Context("\n".join([f"[{title}:]", *listing.lines]), tuple(listing.files[:_MAX_FILES]))
+    return Context(
+        "\n".join([f"[{_title(head, role, bot)}:]", *listing.lines]), tuple(listing.files[:_MAX_FILES])
+    )
+
+
+def gone(role: Role) -> Context:
+    return Context(f"[{role.value} was taken back or deleted.]")
+
+
+def missed(role: Role) -> Context:
+    return Context(f"[{role.value} could not be fetched.]")
+
+
+def joined(found: Sequence[Context]) -> Context:
+    """Several as one, in their order."""
+    texts = filter(None, (each.text for each in found))
+    return Context("\n\n".join(texts), tuple(file for each in found for file in each.files))
+
+
+def _title(head: RestMessage, role: Role, bot: str) -> str:
+    if role is Role.BUNDLE:
+        return "Forwarded messages"
+    forwarded = head.msg_type == "merge_forward" and not head.deleted
+    quoted, root = _TITLES[forwarded]
+    return (quoted if role is Role.QUOTED else root).format(_sender(head, bot))
 
 
 def _list(listing: Listing, head: RestMessage, rest: Sequence[RestMessage], bot: str) -> None:
-    """Walk down from ``head`` in the order given. No message is met twice, so that a circle ends."""
+    """Walk down from ``head``, at each level by time. No message is met twice, so that a circle ends."""
     children: dict[str, list[RestMessage]] = {}
-    for message in rest:
+    for message in _by_time(rest):
         children.setdefault(message.upper_message_id or head.message_id, []).append(message)
     waiting = [(0, each) for each in reversed(children.pop(head.message_id, []))]
     while waiting:
@@ -83,6 +153,16 @@ def _list(listing: Listing, head: RestMessage, rest: Sequence[RestMessage], bot:
         listing.lines.append(f"{indent}- {_sender(message, bot)}{when}: {text}")
         listing.files += content.files
         waiting += [(depth + 1, each) for each in reversed(children.pop(message.message_id, []))]
+
+
+def _by_time(messages: Sequence[RestMessage]) -> list[RestMessage]:
+    """Oldest first; one without a time stays behind the one that it came after."""
+    timed, last = [], 0.0
+    for message in messages:
+        at = instant(message.create_time)
+        last = at.timestamp() if at else last
+        timed.append((last, message))
+    return [message for _, message in sorted(timed, key=itemgetter(0))]
 
 
 def _content(message: RestMessage, bundle_id: str) -> Content:

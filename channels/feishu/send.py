@@ -8,13 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bridge.channel import Delivered, OutboundFile, OutboundPart, Refused, SendOutcome, Withdrawn
-from bridge.channel.text import clean, defuse_mentions
-from channels.feishu import codes
+from bridge.channel.markdown import plain
+from bridge.channel.text import clean
+from channels.feishu import codes, rich
 from channels.feishu.api import Api, Result, segment
+from channels.feishu.inline import words
+from channels.feishu.mentions import defused
 from channels.feishu.wire import text_of
 
 _MESSAGES = "/open-apis/im/v1/messages"
-_POST_BYTES = 30_000  # of a rich text's whole content
+_POST_BYTES = 30_000  # of the request, in which a rich text's content is text once more
+_FRAME_BYTES = 400  # of it, for all but the content
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,12 @@ class Form:
 
     @classmethod
     def of(cls, kind: str, value: object) -> "Form":
-        return cls(kind, json.dumps(value, ensure_ascii=False))
+        return cls(kind, json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+    @property
+    def request_bytes(self) -> int:
+        """At most so much is sent."""
+        return len(json.dumps(self.content, ensure_ascii=False).encode()) + _FRAME_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +60,34 @@ def target(to: str, reply_to: str) -> Target | None:
     return Target(rest, kind, direct, message_id, thread == "thread")
 
 
-def text_forms(text: str) -> Iterator[Form]:
+def text_forms(markdown: str) -> Iterator[Form]:
+    """The forms for what the agent says, best first: rich text where that shows more, and plain text."""
+    markdown = clean(markdown)
+    found = rich.rows(markdown)
+    if rich.gains(found):
+        yield from _post(found)
+    yield from plain_forms(plain(markdown))
+
+
+def plain_forms(text: str) -> Iterator[Form]:
     """As a text, and as a rich text without markup for the case that something in it is taken for such."""
-    text = defuse_mentions(clean(text))
-    yield Form.of("text", {"text": text})
-    rows = [[{"tag": "text", "text": line}] for line in text.split("\n")]
-    post = Form.of("post", {"zh_cn": {"title": "", "content": rows}})
-    if len(post.content.encode()) <= _POST_BYTES:
-        yield post
+    text = clean(text)
+    yield _text(text)
+    yield from _post([[words(line)] for line in text.split("\n")])
+
+
+def _text(text: str) -> Form:
+    return Form.of("text", {"text": defused(text)})
+
+
+def _post(rows: list[rich.Row]) -> Iterator[Form]:
+    """The rows as a message, unless it is over the platform's limit."""
+    content = [
+        [{**each, "text": defused(each["text"])} if "text" in each else each for each in row] for row in rows
+    ]
+    form = Form.of("post", {"zh_cn": {"title": "", "content": content}})
+    if form.request_bytes <= _POST_BYTES:
+        yield form
 
 
 class Sender:
@@ -70,7 +99,7 @@ class Sender:
 
     async def text(self, part: OutboundPart) -> SendOutcome:
         outcome: SendOutcome | Result = Refused("there is nothing to send")
-        for form in text_forms(part.text):
+        for form in plain_forms(part.text) if part.notice else text_forms(part.text):
             outcome = await self.form(part, form)
             if not isinstance(outcome, Result):
                 return outcome

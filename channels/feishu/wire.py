@@ -137,6 +137,7 @@ def envelope(value: dict[str, Any]) -> Envelope:
             token=text_of(head, "token"),
             app_id=text_of(head, "app_id"),
             event=event,
+            sent=text_of(head, "create_time"),
         )
     return Envelope(
         version="1",
@@ -158,7 +159,7 @@ def message_event(event: object) -> tuple[Fields, Fields] | None:
     if not isinstance(sender, dict) or not isinstance(message, dict):
         return None
     ids = message.get("message_id"), message.get("chat_id"), message.get("chat_type")
-    return (sender, message) if all(map(_is_id, ids)) else None
+    return (sender, message) if all(map(is_id, ids)) else None
 
 
 def mentions_in(message: Fields) -> Sequence[Mention]:
@@ -174,7 +175,7 @@ def line_of(value: Fields, key: str) -> str:
     return found if found.isprintable() else clean(found)
 
 
-def _is_id(value: object) -> bool:
+def is_id(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= _ID_CHARACTERS and value.isprintable()
 
 
@@ -191,6 +192,12 @@ def instant(stamp: str) -> datetime | None:
     while ms > _MAX_MS:
         ms //= _UNITS_PER_MS
     return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def milliseconds(stamp: str) -> int:
+    """The same stamp as a whole number of ms, 0 where it is none."""
+    at = instant(stamp)
+    return round(at.timestamp() * 1000) if at else 0
 
 
 def file_key(message_id: str, key: str, kind: str) -> str:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bridge.channel import Answer, Identity, Ignored, Inbound, Reading, Unreadable
 from channels.feishu.events import Proof, acknowledge, read_request
+from channels.feishu.references import Link
 from tests.channels.feishu.support import (
     BOT,
     TOKEN_ONLY,
@@ -113,7 +114,7 @@ def test_case_9_an_event_of_another_app_is_refused_and_starts_nothing() -> None:
         "im.chat.member.bot.added_v1",
         "im.chat.member.bot.deleted_v1",
         "im.message.message_read_v1",
-        "im.message.recalled_v1",
+        "im.message.reaction.created_v1",
         "",
         "never.heard_of",
     ],
@@ -170,14 +171,13 @@ def test_while_the_bots_id_is_unknown_a_mention_is_left_with_the_platform() -> N
 
 def test_a_topic_is_a_thread_and_is_answered_in_it() -> None:
     found = inbound({"thread_id": "omt_1", "root_id": "om_0", "parent_id": "om_0"})
-    assert (found.thread, found.reply_to, found.reference) == ("omt_1", "om_1;thread", "om_0")
+    assert (found.thread, found.reply_to) == ("omt_1", "om_1;thread")
+    assert Link.decode(found.reference, "om_1") == Link(root="om_0", listener="omt_1 ou_1")
 
 
 def test_case_12_a_forwarded_bundle_refers_to_itself_and_has_no_text() -> None:
-    found = inbound(
-        {"message_type": "merge_forward", "content": "Merged and Forwarded Message", "parent_id": "om_0"}
-    )
-    assert (found.text, found.reference) == ("", "om_1")
+    found = inbound({"message_type": "merge_forward", "content": "Merged and Forwarded Message"})
+    assert (found.text, Link.decode(found.reference, "om_1")) == ("", Link(bundle=True))
 
 
 @pytest.mark.parametrize(
@@ -393,4 +393,4 @@ def test_old_messages_follow_the_same_rules() -> None:
     assert image.files[0].key == '["om_1", "img_1", "image"]'
     bundle = item(old({"msg_type": "merge_forward"}))
     assert isinstance(bundle, Inbound)
-    assert (bundle.text, bundle.reference) == ("", "om_1")
+    assert (bundle.text, Link.decode(bundle.reference, "om_1")) == ("", Link(bundle=True))

@@ -1,8 +1,10 @@
 import json
 from typing import Any
 
-from bridge.channel import RemoteFile
-from channels.feishu.references import context, read_items
+import pytest
+
+from bridge.channel import Context, FileKind, RemoteFile
+from channels.feishu.references import Link, Role, context, gone, joined, missed, read_items
 from channels.feishu.wire import RestMessage
 
 
@@ -17,8 +19,8 @@ def rest(message_id: str, text: str = "", upper: str = "", **fields: Any) -> dic
     } | fields
 
 
-def read(*items: Any, own: str = "om_own") -> tuple[str, tuple[RemoteFile, ...]]:
-    found = context(read_items(list(items)), own, "cli_app")
+def read(*items: Any, role: Role = Role.QUOTED) -> tuple[str, tuple[RemoteFile, ...]]:
+    found = context(read_items(list(items)), role, "cli_app")
     return found.text, found.files
 
 
@@ -58,14 +60,14 @@ def test_case_12_a_bundle_is_listed_in_order_with_senders_and_nested_ones_inside
         image,
         rest("2", "inner", "n"),
         rest("3", "last", "b"),
-        own="b",
+        role=Role.BUNDLE,
     )
     when = "(2023-11-14 22:13 UTC)"
     assert text.split("\n") == [
         "[Forwarded messages:]",
         f"- ou_1 {when}: one",
         "  two",
-        f"- ou_n {when}: [Unreadable merge_forward message]",
+        f"- ou_n {when}: [Forwarded messages]",
         f"  - ou_2 {when}: inner",
         f"- ou_i {when}: [Image]",
         f"- ou_3 {when}: last",
@@ -80,32 +82,101 @@ def test_a_quoted_bundle_says_that_it_is_quoted() -> None:
 
 
 def test_an_empty_bundle_says_so() -> None:
-    assert read(BUNDLE, own="b")[0] == "[Forwarded messages:]\n(nothing in it can be shown)"
+    assert read(BUNDLE, role=Role.BUNDLE)[0] == "[Forwarded messages:]\n(nothing in it can be shown)"
 
 
 def test_circles_and_orphans_end() -> None:
     text, _ = read(
-        BUNDLE, rest("1", "one", "b"), rest("1", "again", "1"), rest("x", "orphan", "nowhere"), own="b"
+        BUNDLE,
+        rest("1", "one", "b"),
+        rest("1", "again", "1"),
+        rest("x", "orphan", "nowhere"),
+        role=Role.BUNDLE,
     )
     assert text.count("\n") == 2
 
 
 def test_a_long_bundle_is_cut_and_says_by_how_much() -> None:
-    text, _ = read(BUNDLE, *(rest(f"m{n}", "x", "b") for n in range(310)), own="b")
+    text, _ = read(BUNDLE, *(rest(f"m{n}", "x", "b") for n in range(310)), role=Role.BUNDLE)
     assert text.endswith("\n(10 more messages are not shown)")
     images = [
         rest(f"m{n}", upper="b", msg_type="image", body={"content": f'{{"image_key": "i{n}"}}'})
         for n in range(20)
     ]
-    assert len(read(BUNDLE, *images, own="b")[1]) == 16
+    assert len(read(BUNDLE, *images, role=Role.BUNDLE)[1]) == 20  # the core takes fewer and tells of the rest
 
 
 def test_deep_nesting_is_indented_only_so_far() -> None:
     chain = [rest(f"m{n}", "x", f"m{n - 1}" if n else "b") for n in range(200)]
-    text, _ = read(BUNDLE, *chain, own="b")
+    text, _ = read(BUNDLE, *chain, role=Role.BUNDLE)
     assert max(len(line) - len(line.lstrip()) for line in text.split("\n")) == 16
 
 
 def test_items_that_cannot_be_read_are_left_out() -> None:
     assert read_items(None) == []
     assert read_items([5, {"deleted": "maybe"}, {}]) == [RestMessage()]
+
+
+def test_case_12_a_bundle_is_listed_by_time_wherever_an_item_stands_in_the_answer() -> None:
+    late, early = (
+        rest(name, name, "b", create_time=f"170000{n}000000") for n, name in ((9, "late"), (1, "early"))
+    )
+    timeless = rest("after", "after", "b", create_time="")
+    text, _ = read(BUNDLE, late, timeless, early, role=Role.BUNDLE)
+    assert [line.split(" ")[-1] for line in text.split("\n")[1:]] == ["early", "late", "after"]
+
+
+def test_a_threads_first_message_is_told_as_such() -> None:
+    assert read(rest("q", "words"), role=Role.ROOT)[0] == "[In a thread on a message of ou_q: words]"
+    text = read(BUNDLE, rest("1", "one", "b", create_time=""), role=Role.ROOT)[0]
+    assert text == "[In a thread on messages forwarded by ou_b:]\n- ou_1: one"
+
+
+def test_a_bundle_that_was_taken_back_is_no_list() -> None:
+    assert (
+        read({**BUNDLE, "deleted": True}, rest("1", "one", "b"))[0]
+        == "[In reply to ou_b: [Message taken back]]"
+    )
+
+
+def test_a_quoted_card_and_a_quoted_post_bring_their_words_and_pictures() -> None:
+    card = {"title": "Build", "elements": [[{"tag": "text", "text": "failed"}]]}
+    text, _ = read(rest("q", msg_type="interactive", body={"content": json.dumps(card)}))
+    assert text == "[In reply to ou_q: [Card: Build]\nfailed]"
+    post = {"title": "", "content": [[{"tag": "text", "text": "see"}], [{"tag": "img", "image_key": "i"}]]}
+    text, files = read(rest("q", msg_type="post", body={"content": json.dumps(post)}))
+    assert (text, [each.kind for each in files]) == ("[In reply to ou_q: see [Image]]", [FileKind.IMAGE])
+
+
+@pytest.mark.parametrize("role", Role)
+def test_what_is_gone_and_what_could_not_be_had_are_told_apart(role: Role) -> None:
+    assert gone(role).text.endswith("was taken back or deleted.]")
+    assert missed(role).text.endswith("could not be fetched.]")
+
+
+def test_several_contexts_are_one_in_their_order() -> None:
+    file = RemoteFile("k", FileKind.IMAGE)
+    assert joined([Context("a"), Context("", (file,)), Context("b")]) == Context("a\n\nb", (file,))
+    assert joined([]) == Context()
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        Link(),
+        Link(bundle=True),
+        Link(quoted="om_1"),
+        Link(root="om_1", listener="omt_1 ou_1"),
+        Link(True, "om_2", "om_1", "omt_1 ou_1"),
+    ],
+)
+def test_a_link_comes_back_as_it_was(link: Link) -> None:
+    assert Link.decode(link.encode(), "om_own") == link or link == Link()
+
+
+def test_a_reference_from_before_still_means_what_it_did() -> None:
+    assert Link.decode("om_own", "om_own") == Link(bundle=True)
+    assert Link.decode("om_1", "om_own") == Link(quoted="om_1")
+    for odd in ("[", "[1]", "[1, 2, 3, 4, 5]"):
+        with pytest.raises(ValueError, match=r"."):
+            Link.decode(odd, "om_own")

@@ -222,7 +222,7 @@ async def test_where_no_form_is_taken_it_is_refused() -> None:
 )
 async def test_a_final_refusal_says_why_in_our_own_words(refusal: Refusal, reason: str) -> None:
     async with FakeFeishu() as fake, adapter(fake) as feishu:
-        fake.next(refusal)
+        fake.next(refusal, refusal)
         outcome = await feishu.send(part())
         assert isinstance(outcome, Refused)
         assert reason in outcome.reason

@@ -1,4 +1,4 @@
-"""Addresses of ours that give out files of replies. Each holds all there is to check; nothing is stored for it.
+"""Addresses of ours that give out files of replies. Each holds all there is to check: nothing is stored.
 
 What follows ``/files/`` is the copy's name, the expiry and a MAC over both.
 """

@@ -50,8 +50,9 @@ class Options(TypedDict, total=False):
     """What any request may be given.
 
     ``headers`` go to the origin of the first address alone. ``timeout_seconds`` bounds all of the request,
-    ``max_bytes`` its answer; with ``cut`` a longer one is cut there rather than unusable. ``follow`` is how
-    many redirects of a GET are followed, none by default.
+    ``max_bytes`` its answer; with ``cut`` one that is longer or breaks off is cut there rather than unusable,
+    for whom the status is all that counts. ``follow`` is how many redirects of a GET are followed, none by
+    default.
     """
 
     headers: Mapping[str, str] | None

@@ -117,13 +117,17 @@ class Stream:
             raise TooLargeError(f"{self.method} {self.host}: over {max_bytes} bytes")
 
     async def read(self, max_bytes: int, cut: bool = False) -> bytes:
-        """The whole body, or with ``cut`` its start where it is longer; errors as ``chunks``."""
+        """The whole body; with ``cut`` what came of it, where it is longer or broke off.
+
+        Raises:
+            As ``chunks``.
+        """
         raw = bytearray()
         async with aclosing(self.chunks(max_bytes)) as chunks:
             try:
                 async for chunk in chunks:
                     raw += chunk
-            except TooLargeError:
+            except ChannelError:
                 if not cut:
                     raise
         return bytes(raw)

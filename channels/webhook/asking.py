@@ -19,6 +19,7 @@ from channels.webhook.files import Shelf, shown_name
 from channels.webhook.inbound import UNAUTHORIZED, Webhook
 from channels.webhook.replies import dump, reply
 from channels.webhook.settings import WebhookCredentials, WebhookSettings
+from channels.webhook.signature import Held, SharedKey
 
 MOST_WAIT_SECONDS: Final = 25.0
 ANSWER_BYTES: Final = 4_194_304  # an answer takes no further part past this
@@ -41,7 +42,9 @@ class WebhookAsked(Webhook):
             raise ConfigError(
                 f"webhook:{place.account} has no way out: give it an ask_token, or set callback_url"
             )
-        super().__init__(settings, credentials, http, Shelf.of(place, [token], relative=True))
+        super().__init__(
+            settings, credentials, http, Shelf.of(place, [Held(SharedKey(token))], relative=True)
+        )
         self._expected = b"Bearer " + token
         self._clock = http.clock
 

@@ -19,16 +19,18 @@ from bridge.channel import (
     SendOutcome,
     UnreachableError,
 )
+from channels.webhook.breaker import OPENS_AFTER, Breaker
 from channels.webhook.files import Shelf, TooLargeInlineError
 from channels.webhook.inbound import Webhook
-from channels.webhook.replies import REPLY, STARTED, event, place, reply
+from channels.webhook.replies import FAILED, FINISHED, REPLY, STARTED, event, place, reply
 from channels.webhook.settings import WebhookCredentials, WebhookSettings
-from channels.webhook.signature import sign_with
+from channels.webhook.signature import current, sign_with
 
 TIMEOUT_SECONDS: Final = 20.0
 ANSWER_BYTES: Final = 65_536  # read and discarded; what is longer is cut
 _LATER = frozenset({408, 425, 429, 503})
 _MENDED_BY_PEOPLE = frozenset({401, 403, 404})
+_BROKEN_OFF = frozenset({"failure", "interrupted", "cancelled"})  # notices in the place of an answer
 
 
 class WebhookCallback(Webhook):
@@ -40,9 +42,8 @@ class WebhookCallback(Webhook):
         self._callback_keys = credentials.callback_keys()
         if not self._callback_keys:
             raise ConfigError(f"webhook:{at.account} has a callback_url and no credential callback_secrets")
-        shelf = Shelf.of(at, [key.raw for key in self._callback_keys])
-        super().__init__(settings, credentials, http, shelf)
-        self._url = settings.callback_url
+        super().__init__(settings, credentials, http, Shelf.of(at, self._callback_keys))
+        self._url, self._breaker = settings.callback_url, Breaker()
         self._http = http.at(
             self._url, allow=settings.private_hosts, guarded=True, timeout_seconds=TIMEOUT_SECONDS
         )
@@ -65,33 +66,68 @@ class WebhookCallback(Webhook):
     async def _post(
         self, webhook_id: str, kind: str, created_at: datetime, data: dict[str, Any]
     ) -> Refused | None:
-        """One signed attempt, signed for this moment; the body is the same for all of them.
+        """One attempt, signed for this moment; the body is the same for all of them.
 
         Raises:
             UnreachableError, OutcomeUnknownError: no usable answer. CredentialsError: the endpoint is closed.
         """
-        body = event(kind, created_at, data)
-        headers = sign_with(self._callback_keys, webhook_id, int(self._http.clock.now().timestamp()), body)
-        answer = await self._http.request(
+        clock = self._http.clock
+        if not self._breaker.admits(clock.monotonic()):
+            raise UnreachableError(
+                f"the callback failed {OPENS_AFTER} times in a row: it is tried once a minute"
+            )
+        try:
+            refused = outcome(await self._request(webhook_id, event(kind, created_at, data)))
+        except (UnreachableError, OutcomeUnknownError):
+            self._breaker.failed(clock.monotonic())
+            raise
+        self._breaker.answered()
+        return refused
+
+    async def _request(self, webhook_id: str, body: bytes) -> HttpAnswer:
+        now = self._http.clock.now()
+        keys = current(self._callback_keys, now)
+        return await self._http.request(
             "POST",
             self._url,
             body=body,
             content_type="application/json",
-            headers=headers,
+            headers=sign_with(keys, webhook_id, int(now.timestamp()), body),
             max_bytes=ANSWER_BYTES,
             cut=True,
         )
-        return outcome(answer)
 
 
 class WebhookCallbackWithProgress(WebhookCallback):
-    """Also says when work on a message begins."""
+    """Also says when work on a message begins and ends, each under an id made of what it is about."""
 
     async def typing(self, to: str, reply_to: str) -> None:
-        """Post ``turn.started``. Its id is made of what it is about, so that it too is said once."""
-        about = hashlib.sha256(f"{to}\n{reply_to}".encode(errors="replace")).hexdigest()[:32]
-        if await self._post(f"started_{about}", STARTED, self._http.clock.now(), place(to, reply_to)):
+        """Post ``turn.started``."""
+        if await self._tell(STARTED, to, reply_to, f"{to}\n{reply_to}"):
             raise ChannelError("the callback does not take turn.started")
+
+    async def send(self, part: OutboundPart) -> SendOutcome:
+        await self._ended(part, part.notice)
+        return await super().send(part)
+
+    async def send_file(self, part: OutboundFile) -> SendOutcome:
+        await self._ended(part, "")
+        return await super().send_file(part)
+
+    async def _ended(self, part: OutboundPart | OutboundFile, notice: str) -> None:
+        """Before a reply's first part, say how the turn ended; whether that is taken changes nothing.
+
+        Raises:
+            As ``send``: a callback that cannot be told this cannot be given the part either.
+        """
+        if part.part or not part.reply_to or (notice and notice not in _BROKEN_OFF):
+            return
+        await self._tell(FAILED if notice else FINISHED, part.to, part.reply_to, part.reply_id)
+
+    async def _tell(self, kind: str, to: str, reply_to: str, about: str) -> Refused | None:
+        digest = hashlib.sha256(about.encode(errors="replace")).hexdigest()[:32]
+        webhook_id = f"{kind.removeprefix('turn.')}_{digest}"
+        return await self._post(webhook_id, kind, self._http.clock.now(), place(to, reply_to))
 
 
 def outcome(answer: HttpAnswer) -> Refused | None:

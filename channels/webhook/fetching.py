@@ -8,8 +8,8 @@ from contextlib import aclosing, asynccontextmanager
 from yarl import URL
 
 from bridge.channel import ChannelError, Http, Incoming, RemoteFile
+from channels.webhook.attached import decode_content
 from channels.webhook.settings import WebhookCredentials, WebhookSettings, is_encrypted, names_host
-from channels.webhook.wire import decode_content
 
 _CHUNK_BYTES = 65_536
 
@@ -32,7 +32,7 @@ class Fetcher:
 
     @asynccontextmanager
     async def open(self, file: RemoteFile, max_bytes: int) -> AsyncIterator[Incoming]:
-        """The file's bytes; their digest is checked at the end, where the message gave one.
+        """The file's bytes; what the message said of their size and digest must be true.
 
         Raises:
             ChannelError: it cannot be had, or is not the file that was announced.
@@ -57,7 +57,7 @@ class Fetcher:
         async with http.stream(address, headers=headers) as stream:
             if stream.status != 200:
                 raise ChannelError(f"a file's host answered with status {stream.status}")
-            async with aclosing(_verified(stream.chunks(max_bytes), sha256)) as chunks:
+            async with aclosing(_verified(stream.chunks(max_bytes), file.size, sha256)) as chunks:
                 yield Incoming(chunks, file.name, file.mime or stream.mime, stream.size)
 
 
@@ -66,11 +66,18 @@ async def _pieces(content: bytes) -> AsyncIterator[bytes]:
         yield content[at : at + _CHUNK_BYTES]
 
 
-async def _verified(chunks: AsyncGenerator[bytes, None], sha256: str) -> AsyncGenerator[bytes, None]:
-    digest = hashlib.sha256()
+async def _verified(
+    chunks: AsyncGenerator[bytes, None], size: int | None, sha256: str
+) -> AsyncGenerator[bytes, None]:
+    digest, seen = hashlib.sha256(), 0
     async with aclosing(chunks):
         async for chunk in chunks:
+            seen += len(chunk)
+            if size is not None and seen > size:
+                break
             digest.update(chunk)
             yield chunk
+    if size not in (None, seen):
+        raise ChannelError("a file is not the one that the message announced: its size differs")
     if sha256 and digest.hexdigest() != sha256:
         raise ChannelError("a file is not the one that the message announced: its sha256 differs")

@@ -7,7 +7,7 @@ import asyncio
 import base64
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -21,10 +21,10 @@ from bridge.channel import (
     Place,
     Request,
 )
-from bridge.channel.addresses import ADDRESS_LIVES, SignedFiles, expiry, shown_name
+from bridge.channel.addresses import ADDRESS_LIVES, SignedFiles, derived_key, expiry, shown_name
+from channels.webhook.attached import INLINE_BYTES
 from channels.webhook.replies import iso
-from channels.webhook.signature import derive
-from channels.webhook.wire import INLINE_BYTES
+from channels.webhook.signature import Held, SharedKey, current
 
 __all__ = [
     "ADDRESS_LIVES",
@@ -46,12 +46,15 @@ class Shelf:
     """Makes the attachments of replies, and verifies requests for them. ``keys``: the first signs."""
 
     place: Place
-    keys: Sequence[bytes] = field(repr=False)
+    keys: Sequence[Held[SharedKey]] = field(repr=False)
     relative: bool = False  # without a public address: one relative to where the reply was asked for
 
     @classmethod
-    def of(cls, place: Place, secrets: Sequence[bytes], relative: bool = False) -> "Shelf":
-        return cls(place, [derive(secret, "files v1") for secret in secrets], relative)
+    def of(cls, place: Place, held: Iterable[Held[SharedKey]], relative: bool = False) -> "Shelf":
+        """Its keys are made of the account's own, and of no use to another account that has the same."""
+        purpose = f"files of webhook:{place.account}"
+        keys = [Held(SharedKey(derived_key(each.key.raw, purpose)), each.until) for each in held]
+        return cls(place, keys, relative)
 
     async def attachment(self, file: OutboundFile, now: datetime) -> tuple[dict[str, Any], float]:
         """The attachment's JSON, and for how many seconds its copy must be kept from ``now``.
@@ -84,11 +87,12 @@ class Shelf:
 
     def token(self, name: str, expires: datetime) -> str:
         """What follows ``/files/``."""
-        return SignedFiles(self.keys).token(name, expires)
+        return SignedFiles([self.keys[0].key.raw]).token(name, expires)
 
     def wanted(self, request: Request) -> FileWanted | Answer:
         """The copy that ``request`` may have: 404 for what we never signed, 410 for what has expired."""
-        return SignedFiles(self.keys).wanted(request)
+        valid = current(self.keys, request.received_at)
+        return SignedFiles([key.raw for key in valid]).wanted(request)
 
 
 def read_file(path: Path) -> bytes:

@@ -7,6 +7,7 @@ from typing import Final
 from bridge.channel import (
     Answer,
     Claimed,
+    Edited,
     FileWanted,
     Http,
     Identity,
@@ -15,12 +16,13 @@ from bridge.channel import (
     RemoteFile,
     Request,
 )
+from channels.webhook.attached import SemanticError
 from channels.webhook.fetching import Fetcher, may_fetch
 from channels.webhook.files import Shelf
 from channels.webhook.replies import dump
+from channels.webhook.senders import verifier
 from channels.webhook.settings import WebhookCredentials, WebhookSettings
-from channels.webhook.signature import verify
-from channels.webhook.wire import MalformedError, SemanticError, read_event
+from channels.webhook.wire import MalformedError, read_event
 
 UNAUTHORIZED: Final = Answer(401, dump({"error": "unauthorized"}))  # one for every reason
 
@@ -39,7 +41,7 @@ class Webhook:
     def __init__(
         self, settings: WebhookSettings, credentials: WebhookCredentials, http: Http, shelf: Shelf
     ) -> None:
-        self._keys = credentials.inbound_keys()
+        self._verify = verifier(settings.signing, credentials.inbound_keys(), shelf.place.account)
         self._may_fetch = may_fetch(settings)
         self._fetcher = Fetcher(settings, credentials, http)
         self._shelf = shelf
@@ -50,18 +52,19 @@ class Webhook:
             return _error(404, "no such route")
         if request.method != "POST":
             return Answer(405, dump({"error": "use POST"}), headers={"Allow": "POST"})
-        signed = verify(self._keys, request.headers, request.body, request.received_at)
+        signed = self._verify(request.headers, request.body, request.received_at)
         if signed is None:
             return UNAUTHORIZED
         if reason := _unsupported(request):
             return _error(415, reason)
         try:
-            item = read_event(request.body, signed.webhook_id, self._may_fetch)
+            item = read_event(request.body, signed, self._may_fetch)
         except MalformedError as error:
             return _error(400, str(error))
         except SemanticError as error:
             return _error(422, str(error))
-        return Reading((item,), platform_time=signed.sent_at, note=signed.webhook_id)
+        note = signed.webhook_id or (item.message.message_id if isinstance(item, Edited) else item.message_id)
+        return Reading((item,), platform_time=signed.sent_at, note=note)
 
     def answer(self, reading: Reading, results: Sequence[Claimed]) -> Answer:
         """202 accepted, 200 seen before, 409 seen before with another body."""

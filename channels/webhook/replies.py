@@ -1,4 +1,4 @@
-"""The JSON that goes out: ``reply.created`` and ``turn.started``. Pure."""
+"""The JSON that goes out: ``reply.created``, and how turns go. Pure."""
 
 import json
 from collections.abc import Sequence
@@ -10,10 +10,16 @@ from channels.webhook.wire import unlane
 
 REPLY: Final = "reply.created"
 STARTED: Final = "turn.started"
+FINISHED: Final = "turn.finished"
+FAILED: Final = "turn.failed"
 
 
 def reply(part: OutboundPart | OutboundFile, attachments: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-    """The data of one part of a reply. ``part`` counts from 1 over texts and files together."""
+    """The data of one part of a reply. ``part`` counts from 1 over texts and files together.
+
+    ``notice`` is there where the bridge itself speaks, not the agent.
+    """
+    notice = part.notice if isinstance(part, OutboundPart) else ""
     return {
         **place(part.to, part.reply_to),
         "reply_id": part.reply_id,
@@ -22,6 +28,7 @@ def reply(part: OutboundPart | OutboundFile, attachments: Sequence[dict[str, Any
         "final": part.part + 1 >= part.parts,
         "text": part.text if isinstance(part, OutboundPart) else "",
         "attachments": list(attachments),
+        **({"notice": notice} if notice else {}),
     }
 
 

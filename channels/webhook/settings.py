@@ -1,13 +1,31 @@
 """What an account of the webhook channel is told: its table and its secrets."""
 
 from collections.abc import Iterable
-from typing import Annotated
+from enum import StrEnum
+from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
 from yarl import URL
 
 from bridge.channel import ChannelCredentials, ChannelSettings
-from channels.webhook.signature import PublicKey, SharedKey, checked, key_of, shared_key
+from channels.webhook.signature import Held, Key, PlainKey, SharedKey, checked, configured_key, shared_key
+
+
+class Signing(StrEnum):
+    """How senders show who they are. Never guessed from what comes in."""
+
+    STANDARD = "standard"  # Standard Webhooks
+    GITHUB = "github"  # X-Hub-Signature-256 over the body, X-GitHub-Delivery as the id
+    BEARER = "bearer"  # a token and nothing else
 
 
 def _secret(value: SecretStr) -> SecretStr:
@@ -16,7 +34,8 @@ def _secret(value: SecretStr) -> SecretStr:
 
 
 def _key(value: SecretStr) -> SecretStr:
-    checked(value.get_secret_value(), public=True)
+    if " " in checked(value.get_secret_value(), verifies=True):
+        raise ValueError("must have no spaces")
     return value
 
 
@@ -43,18 +62,35 @@ Secret = Annotated[SecretStr, AfterValidator(_secret)]
 KeyText = Annotated[SecretStr, AfterValidator(_key)]
 Token = Annotated[SecretStr, AfterValidator(_token)]
 Host = Annotated[str, AfterValidator(_host)]
+S = TypeVar("S", bound=SecretStr)
+
+
+class Entry(BaseModel, Generic[S]):
+    """One of several secrets: its text alone, or while it is being replaced a text that ends by itself."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    secret: S
+    until: Annotated[AwareDatetime, Field(strict=False)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: object) -> object:
+        return {"secret": value} if isinstance(value, str) else value
 
 
 class WebhookSettings(ChannelSettings):
     """One table ``[channels.webhook.<account>]``.
 
     With a ``callback_url`` every reply is posted there; without one it waits until the other side asks.
+    ``signing`` is how senders sign; what is posted to them is always signed by the standard.
     ``file_hosts`` are the only hosts that files are fetched from. ``private_hosts`` may be asked although
     their address is private or their scheme is plain http. A host without a port stands for all its ports.
     """
 
+    signing: Signing = Signing.STANDARD
     callback_url: str = ""
-    progress: bool = False  # also post turn.started; only with a callback_url
+    progress: bool = False  # also post how turns go; only with a callback_url
     file_hosts: tuple[Host, ...] = ()
     private_hosts: tuple[Host, ...] = ()
 
@@ -75,15 +111,16 @@ class WebhookSettings(ChannelSettings):
 
 
 class WebhookCredentials(ChannelCredentials):
-    """The secrets of an account. One direction, one secret: the two lists never share an entry.
+    """The secrets of an account. One direction, one secret: no two of its uses share one.
 
-    ``secrets`` verify what comes in (``whsec_…`` or a sender's ``whpk_…``), any of them; ``callback_secrets``
-    sign what goes out, all of them, the current one first. ``ask_token`` is the bearer token of whoever asks
-    for replies, ``file_token`` the one that the hosts of files are shown.
+    ``secrets`` verify what comes in (``whsec_…``, a sender's ``whpk_…``, or ``plain:…`` where ``signing`` is
+    not the standard), any of them; ``callback_secrets`` sign what goes out, all of them. The current one is
+    first; one that it replaces may end by itself. ``ask_token`` is the bearer token of whoever asks for
+    replies, ``file_token`` the one that the hosts of files are shown.
     """
 
-    secrets: Annotated[tuple[KeyText, ...], Field(min_length=1, max_length=8)]
-    callback_secrets: Annotated[tuple[Secret, ...], Field(max_length=8)] = ()
+    secrets: Annotated[tuple[Entry[KeyText], ...], Field(min_length=1, max_length=8)]
+    callback_secrets: Annotated[tuple[Entry[Secret], ...], Field(max_length=8)] = ()
     ask_token: Token = SecretStr("")
     file_token: Token = SecretStr("")
 
@@ -95,19 +132,31 @@ class WebhookCredentials(ChannelCredentials):
             value = value.split()
         return tuple(value) if isinstance(value, list) else value  # strictly, only JSON has lists
 
+    @field_validator("secrets", "callback_secrets")
+    @classmethod
+    def _current_first(cls, value: tuple[Entry[Any], ...]) -> tuple[Entry[Any], ...]:
+        if value and value[0].until is not None:
+            raise ValueError("the first is the current one, and has no until")
+        return value
+
     @model_validator(mode="after")
-    def _directions_are_apart(self) -> "WebhookCredentials":
-        if {shown.get_secret_value() for shown in self.secrets} & {
-            shown.get_secret_value() for shown in self.callback_secrets
-        }:
-            raise ValueError("secrets and callback_secrets must differ")
+    def _uses_are_apart(self) -> "WebhookCredentials":
+        verifying = [each.secret.get_secret_value() for each in self.secrets]
+        other = {each.secret.get_secret_value() for each in self.callback_secrets}
+        other |= {f"plain:{token.get_secret_value()}" for token in (self.ask_token, self.file_token)}
+        if not other.isdisjoint(verifying):
+            raise ValueError("secrets must differ from callback_secrets and from the tokens")
         return self
 
-    def inbound_keys(self) -> tuple[SharedKey | PublicKey, ...]:
-        return tuple(key_of(secret.get_secret_value()) for secret in self.secrets)
+    def inbound_keys(self) -> tuple[Held[Key | PlainKey], ...]:
+        return tuple(
+            Held(configured_key(each.secret.get_secret_value()), each.until) for each in self.secrets
+        )
 
-    def callback_keys(self) -> tuple[SharedKey, ...]:
-        return tuple(shared_key(secret.get_secret_value()) for secret in self.callback_secrets)
+    def callback_keys(self) -> tuple[Held[SharedKey], ...]:
+        return tuple(
+            Held(shared_key(each.secret.get_secret_value()), each.until) for each in self.callback_secrets
+        )
 
 
 def is_address(value: str) -> bool:

@@ -1,4 +1,4 @@
-"""Standard Webhooks signatures: made, and verified strictly. Pure.
+"""Keys, and the signatures of Standard Webhooks: made, and verified strictly. Pure.
 
 The signed content is ``<webhook-id>.<webhook-timestamp>.`` and the raw body. ``v1`` is an HMAC-SHA256 under a
 shared secret (``whsec_…``), ``v1a`` an Ed25519 signature under a key pair whose public half is ``whpk_…``.
@@ -8,13 +8,12 @@ Source: the Standard Webhooks specification 1.0.0 (read 2026-11-30).
 
 import base64
 import binascii
-import hashlib
 import hmac
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -31,6 +30,7 @@ PUBLIC_KEY_BYTES: Final = 32
 
 _SECRET = "whsec_"  # noqa: S105 - the prefix, no secret
 _PUBLIC = "whpk_"
+_PLAIN = "plain:"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,256}", re.ASCII)
 _TIME = re.compile(r"[0-9]{1,12}", re.ASCII)
 
@@ -67,15 +67,37 @@ class PublicKey:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class PlainKey:
+    """The bytes of a text as it stands after ``plain:``, for senders that cannot sign in this way."""
+
+    raw: bytes = field(repr=False)
+
+
 Key = SharedKey | PublicKey
+K = TypeVar("K", bound=SharedKey | PublicKey | PlainKey)
+K_co = TypeVar("K_co", bound=SharedKey | PublicKey | PlainKey, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Held(Generic[K_co]):
+    """A key of an account, and when it ends by itself if it does."""
+
+    key: K_co
+    until: datetime | None = None
+
+
+def current(held: Iterable[Held[K]], now: datetime) -> list[K]:
+    """The keys that have not ended, in their order."""
+    return [each.key for each in held if each.until is None or now < each.until]
 
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """What a verified request vouches for: its id, and when this attempt was made."""
+    """What a verified request vouches for: its id, and when this attempt was made; "" or None for nothing."""
 
     webhook_id: str
-    sent_at: datetime
+    sent_at: datetime | None = None
 
 
 def key_of(text: str) -> Key:
@@ -94,22 +116,27 @@ def key_of(text: str) -> Key:
 
 def shared_key(text: str) -> SharedKey:
     """As ``key_of``, for a secret alone."""
-    raw = _decode(text.removeprefix(_SECRET))
-    if len(raw) < MIN_SECRET_BYTES:
-        raise ValueError(f"a secret needs at least {MIN_SECRET_BYTES} bytes")
-    return SharedKey(raw)
+    return SharedKey(_long_enough(_decode(text.removeprefix(_SECRET))))
 
 
-def checked(text: str, *, public: bool = False) -> str:
+def configured_key(text: str) -> Key | PlainKey:
+    """As ``key_of``, and the text itself after ``plain:``."""
+    if text.startswith(_PLAIN):
+        return PlainKey(_long_enough(text.removeprefix(_PLAIN).encode()))
+    return key_of(text)
+
+
+def checked(text: str, *, verifies: bool = False) -> str:
     """``text`` as an operator may configure it: the prefix is required, since base64 decodes almost any text.
 
     Raises:
-        ValueError: it is no ``whsec_`` secret, nor, with ``public``, a ``whpk_`` key.
+        ValueError: it is no ``whsec_`` secret, nor, for one that only verifies, a ``whpk_`` key or a
+            ``plain:`` text.
     """
-    allowed = (_SECRET, _PUBLIC) if public else (_SECRET,)
+    allowed = (_SECRET, _PUBLIC, _PLAIN) if verifies else (_SECRET,)
     if not text.startswith(allowed):
         raise ValueError("must start with " + " or ".join(allowed))
-    key_of(text)
+    configured_key(text)
     return text
 
 
@@ -124,7 +151,7 @@ def sign(secret: str, webhook_id: str, timestamp: int, body: bytes) -> dict[str,
 
 def sign_with(keys: Iterable[SharedKey], webhook_id: str, timestamp: int, body: bytes) -> dict[str, str]:
     """As ``sign``, with a signature for every key: all the active ones while secrets rotate."""
-    if not _ID.fullmatch(webhook_id):
+    if not is_id(webhook_id):
         raise ValueError("a webhook-id has only letters, digits, _ and -")
     content = _content(webhook_id, str(timestamp), body)
     tokens = " ".join(key.token(content) for key in keys)
@@ -136,8 +163,8 @@ def verify(keys: Sequence[Key], headers: CIMultiDictProxy[str], body: bytes, now
 
     The time may be off by five minutes both ways. Malformed and unknown signatures are skipped.
     """
-    webhook_id, timestamp, signature = (_only(headers, name) for name in (ID, TIMESTAMP, SIGNATURE))
-    if not _ID.fullmatch(webhook_id) or not _TIME.fullmatch(timestamp):
+    webhook_id, timestamp, signature = (only(headers, name) for name in (ID, TIMESTAMP, SIGNATURE))
+    if not is_id(webhook_id) or not _TIME.fullmatch(timestamp):
         return None
     seconds = int(timestamp)
     if abs(now.timestamp() - seconds) > TOLERANCE_SECONDS:
@@ -148,19 +175,25 @@ def verify(keys: Sequence[Key], headers: CIMultiDictProxy[str], body: bytes, now
     return Signed(webhook_id, datetime.fromtimestamp(seconds, UTC)) if any(matches) else None
 
 
-def derive(key: bytes, purpose: str) -> bytes:
-    """Another key of 32 bytes for ``purpose``, from which ``key`` cannot be told."""
-    return hmac.digest(key, f"turnbridge webhook {purpose}".encode(), hashlib.sha256)
-
-
 def _content(webhook_id: str, timestamp: str, body: bytes) -> bytes:
     return f"{webhook_id}.{timestamp}.".encode() + body
 
 
-def _only(headers: CIMultiDictProxy[str], name: str) -> str:
+def is_id(text: str) -> bool:
+    """Whether it may be a ``webhook-id``: nothing in it could blur the signed content."""
+    return _ID.fullmatch(text) is not None
+
+
+def only(headers: CIMultiDictProxy[str], name: str) -> str:
     """The header's value, or "" where it is missing or comes more than once."""
     values = headers.getall(name, [])
     return values[0] if len(values) == 1 else ""
+
+
+def _long_enough(raw: bytes) -> bytes:
+    if len(raw) < MIN_SECRET_BYTES:
+        raise ValueError(f"a secret needs at least {MIN_SECRET_BYTES} bytes")
+    return raw
 
 
 def _decode(text: str) -> bytes:

@@ -1,36 +1,32 @@
-"""The JSON that comes in: ``message.created``. Pure."""
+"""The JSON that comes in: messages, and what becomes of them afterwards. Pure.
 
-import base64
-import binascii
+A message's id is the ``webhook-id`` under which it came. An update or a deletion is an event of its own, with
+an id of its own, and names the message by that first one.
+"""
+
 import hashlib
 import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 from yarl import URL
 
-from bridge.channel import FileKind, Ignored, Inbound, RemoteFile
+from bridge.channel import Edited, Ignored, Inbound, Item, Recalled
 from bridge.channel.text import clean
-from channels.webhook.settings import is_address
-
-INLINE_BYTES: Final = 262_144  # a file up to here travels inside the JSON
-MAX_ATTACHMENTS: Final = 64
-
-MESSAGE: Final = "message.created"
-
+from channels.webhook.attached import MAX_ATTACHMENTS, Attachment, SemanticError, Wire, remote_file
+from channels.webhook.signature import Signed
 
 _NO_ID = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+W = TypeVar("W", bound=Wire)
+MayFetch = Callable[[URL], bool]
+"""Whether the address of an attachment may be asked."""
 
 
 class MalformedError(ValueError):
     """The body is not JSON, or not an object of ours; the text holds none of it."""
-
-
-class SemanticError(ValueError):
-    """The body is an event that cannot be accepted; the text names the field and holds no value."""
 
 
 def _id(value: str) -> str:
@@ -43,34 +39,21 @@ Id = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_id)]
 OptionalId = Annotated[str, Field(max_length=256), AfterValidator(_id)]
 
 
-class Wire(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True, hide_input_in_errors=True)
-
-
-class Attachment(Wire):
-    name: Annotated[str, Field(max_length=1024)]
-    mime_type: Annotated[str, Field(max_length=256, pattern=r"^[ -~]*$")] | None = None
-    size: Annotated[int, Field(ge=0, lt=2**53)] | None = None
-    url: Annotated[str, Field(max_length=4096)] | None = None
-    content_base64: str | None = None
-    sha256: Annotated[str, Field(pattern=r"^[0-9A-Fa-f]{64}$")] | None = None
-
-    @model_validator(mode="after")
-    def _has_one_source(self) -> "Attachment":
-        if (self.url is None) == (self.content_base64 is None):
-            raise ValueError("needs either url or content_base64")
-        return self
-
-
 class Sender(Wire):
     id: Id
     is_bot: bool | None = None
 
 
-class Message(Wire):
+class Named(Wire):
+    """What every event about a message says. ``webhook_id`` is that of the message where it is not its id."""
+
     conversation_id: Id
     message_id: Id
     sender: Sender
+    webhook_id: Id | None = None
+
+
+class Message(Named):
     thread_id: OptionalId | None = None
     text: str | None = None
     attachments: Annotated[tuple[Attachment, ...], Field(strict=False, max_length=MAX_ATTACHMENTS)] | None = (
@@ -78,6 +61,7 @@ class Message(Wire):
     )
     mentioned: bool | None = None
     is_direct: bool | None = None
+    revision: Annotated[int, Field(ge=0, lt=2**53)] | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> "Message":
@@ -86,35 +70,75 @@ class Message(Wire):
         return self
 
 
-def read_event(body: bytes, webhook_id: str, may_fetch: Callable[[URL], bool]) -> Inbound | Ignored:
-    """The event in a verified body. ``may_fetch`` judges the address of an attachment.
+def read_event(body: bytes, signed: Signed, may_fetch: MayFetch) -> Item:
+    """The event in a verified body.
 
     Raises:
         MalformedError, SemanticError: it cannot be accepted.
     """
     event = _object(body)
-    kind, data = event.get("type"), event.get("data")
+    kind, data, at = event.get("type"), event.get("data"), _instant(event.get("timestamp"))
     if not isinstance(kind, str) or not isinstance(data, dict):
         raise MalformedError("an event has a type and an object as data")
-    if kind != MESSAGE:
-        return Ignored("unknown_type", webhook_id)
-    try:
-        message = Message.model_validate(data)
-    except ValidationError as error:
-        raise SemanticError(_reason(error)) from None
+    match kind:
+        case "message.created":
+            message = _model(Message, data)
+            message_id = signed.webhook_id or made_id(message)
+            return _unwanted(message, message_id) or _inbound(
+                message, message_id, signed, at, may_fetch, body
+            )
+        case "message.updated":
+            message = _model(Message, data)
+            return _unwanted(message, signed.webhook_id) or _edited(message, signed, at, may_fetch)
+        case "message.deleted":
+            named = _model(Named, data)
+            return Recalled(_original(named, signed), named.sender.id, named.conversation_id)
+    return Ignored("unknown_type", signed.webhook_id)
+
+
+def made_id(message: Named) -> str:
+    """The id of a message that came without one of its own: made of its conversation's and its own."""
+    return hashlib.sha256(lane(message.conversation_id, message.message_id).encode()).hexdigest()[:32]
+
+
+def _original(message: Named, signed: Signed) -> str:
+    """The id under which the message came that ``message`` is about."""
+    return message.webhook_id or (message.message_id if signed.webhook_id else made_id(message))
+
+
+def _unwanted(message: Message, message_id: str) -> Ignored | None:
     if message.sender.is_bot:
-        return Ignored("bot", webhook_id)
+        return Ignored("bot", message_id)
     if message.is_direct is False and message.mentioned is False:
-        return Ignored("not_mentioned", webhook_id)
-    return _inbound(message, webhook_id, body, _instant(event.get("timestamp")), may_fetch)
+        return Ignored("not_mentioned", message_id)
+    return None
+
+
+def _edited(message: Message, signed: Signed, at: datetime | None, may_fetch: MayFetch) -> Edited:
+    revision = message.revision
+    if revision is None:
+        if at is None:
+            raise SemanticError("revision: an update needs it, or the event a timestamp")
+        revision = max(0, int(at.timestamp() * 1000))
+    return Edited(_inbound(message, _original(message, signed), signed, at, may_fetch), revision)
 
 
 def _inbound(
-    message: Message, webhook_id: str, body: bytes, sent_at: datetime | None, may_fetch: Callable[[URL], bool]
+    message: Message,
+    message_id: str,
+    signed: Signed,
+    sent_at: datetime | None,
+    may_fetch: MayFetch,
+    body: bytes = b"",
 ) -> Inbound:
+    """With ``body``, its id belongs to these very bytes.
+
+    Where no time was signed, nor was the id, and whoever repeats a captured request may change it: the
+    message's own id then makes a second key.
+    """
     thread = message.thread_id or ""
     return Inbound(
-        message_id=webhook_id,
+        message_id=message_id,
         sender=message.sender.id,
         chat=message.conversation_id,
         to=lane(message.conversation_id, thread),
@@ -124,56 +148,16 @@ def _inbound(
         group=message.is_direct is False,
         thread=thread,
         sent_at=sent_at,
-        body_digest=hashlib.sha256(body).hexdigest(),
+        stamp="" if signed.sent_at else message.message_id,
+        body_digest=hashlib.sha256(body).hexdigest() if body else "",
     )
 
 
-def remote_file(attachment: Attachment, may_fetch: Callable[[URL], bool]) -> RemoteFile:
-    """What ``fetch`` needs later, as JSON: the bytes themselves, or the address and the expected digest.
-
-    Raises:
-        SemanticError: the bytes are not those announced, or the address is not one to fetch from.
-    """
-    sha256 = (attachment.sha256 or "").lower()
-    size: int | None
-    if attachment.content_base64 is not None:
-        size = _checked_content(attachment, sha256)
-        key = {"content": attachment.content_base64}
-    else:
-        address = attachment.url or ""
-        if not is_address(address) or not may_fetch(URL(address)):
-            raise SemanticError("attachments: the url is no https address on an allowed host")
-        size, key = attachment.size, {"url": address, "sha256": sha256}
-    mime = attachment.mime_type or ""
-    return RemoteFile(json.dumps(key), kind_of(mime), clean(attachment.name), mime, size)
-
-
-def _checked_content(attachment: Attachment, sha256: str) -> int:
-    content = decode_content(attachment.content_base64 or "")
-    if len(content) > INLINE_BYTES:
-        raise SemanticError(f"attachments: over {INLINE_BYTES} bytes inline; give a url")
-    if attachment.size not in (None, len(content)):
-        raise SemanticError("attachments: size is not that of the content")
-    if sha256 and hashlib.sha256(content).hexdigest() != sha256:
-        raise SemanticError("attachments: sha256 is not that of the content")
-    return len(content)
-
-
-def decode_content(text: str) -> bytes:
-    """The bytes of strict base64.
-
-    Raises:
-        SemanticError: it is none.
-    """
+def _model(wire: type[W], data: dict[str, Any]) -> W:
     try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        raise SemanticError("attachments: content_base64 is not base64") from None
-
-
-def kind_of(mime: str) -> FileKind:
-    family = mime.partition("/")[0].strip().lower()
-    return FileKind(family) if family in ("image", "audio", "video") else FileKind.FILE
+        return wire.model_validate(data)
+    except ValidationError as error:
+        raise SemanticError(_reason(error)) from None
 
 
 def lane(conversation: str, thread: str) -> str:

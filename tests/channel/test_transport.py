@@ -1,17 +1,12 @@
 """Where requests connect, which hops they follow, and what their failures mean."""
 
 import asyncio
-import datetime as dt
-import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from aiohttp import web
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from yarl import URL
 
 from bridge.channel.guard import Guard
@@ -20,7 +15,7 @@ from bridge.channel.transport import Request, Stream, TooLargeError, Transport, 
 from bridge.channel.websocket import Socket
 from bridge.clock import SystemClock
 from bridge.errors import OutcomeUnknownError, UnreachableError
-from tests.channel.serving import client, raw, serving
+from tests.channel.serving import certificate, client, raw, serving
 
 SECRET = "s3cret"
 INNER = ["127.0.0.1:1", "169.254.169.254", "[::1]", "[::ffff:10.0.0.1]", "0x7f.1", "2130706433", "[::]"]
@@ -192,30 +187,6 @@ async def test_a_pinned_websocket_keeps_its_name() -> None:
                 assert await socket.receive() == f"inner.example:{port_of(base)}"
 
 
-def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """TLS for a server called ``name``, and for a client that trusts it alone."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    start = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
-    made = (
-        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
-        .not_valid_before(start)
-        .not_valid_after(start.replace(year=2120))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    public = made.public_bytes(serialization.Encoding.PEM)
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    (folder / "pem").write_bytes(private + public)
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(folder / "pem")
-    return server, ssl.create_default_context(cadata=public.decode())
-
-
 async def test_a_pinned_name_is_proved_by_its_certificate(tmp_path: Path) -> None:
     server, trusting = certificate(tmp_path, "inner.example")
     guard = pinned("127.0.0.1", allow=["inner.example", "other.example"])
@@ -233,6 +204,16 @@ async def test_a_body_over_the_limit_is_no_answer() -> None:
                 await stream.read(3)
         async with asking(base, trusted=base) as stream:
             assert (await stream.answer(3, cut=True)).raw == b""
+
+
+async def test_a_body_that_breaks_off_is_no_answer_but_for_whom_the_status_is_enough() -> None:
+    async with raw(b"HTTP/1.1 200 \r\nContent-Length: 9\r\n\r\nab") as base:
+        async with asking(base, trusted=base) as stream:
+            with pytest.raises(UnreachableError):
+                await stream.answer()
+        async with asking(base, trusted=base) as stream:
+            answer = await stream.answer(cut=True)
+            assert (answer.status, answer.raw) == (200, b"ab")
         async with asking(base, method="POST", trusted=base) as stream:
             with pytest.raises(OutcomeUnknownError):
                 await stream.answer(3)

@@ -40,6 +40,72 @@ async def test_asking_for_the_head_brings_no_bytes(tmp_path: Path) -> None:
         assert (await caller.answer())[0] == 200
 
 
+def asking_for(wanted: str, more: str = "") -> bytes:
+    return get(PATH).replace(b"\r\n", f"\r\nRange: {wanted}\r\n{more}".encode(), 1)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told", "data"),
+    [
+        ("bytes=0-3", "bytes 0-3/10", b"0123"),
+        ("bytes=4-", "bytes 4-9/10", b"456789"),
+        ("bytes=-3", "bytes 7-9/10", b"789"),
+        ("bytes=8-100", "bytes 8-9/10", b"89"),
+        ("bytes=9-9", "bytes 9-9/10", b"9"),
+    ],
+)
+async def test_a_range_brings_its_bytes_alone(tmp_path: Path, wanted: str, told: str, data: bytes) -> None:
+    async with served(FakeAccount(file_of(tmp_path, b"0123456789"))) as listener:
+        async with client(listener) as caller:
+            await caller.say(asking_for(wanted))
+            status, headers, body = await caller.answer()
+            assert (status, headers["content-range"], body) == (206, told, data)
+            await caller.say(get("/healthz"))
+            assert (await caller.answer())[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("wanted", "more"),
+    [
+        ("bytes=0-", ""),
+        ("bytes=-100", ""),
+        ("bytes=0-1,4-5", ""),
+        ("bytes=3-1", ""),
+        ("lines=1-2", ""),
+        ("bytes=x", ""),
+        ("bytes=0-3", 'If-Range: "v1"\r\n'),
+    ],
+)
+async def test_any_other_range_brings_everything(tmp_path: Path, wanted: str, more: str) -> None:
+    async with served(FakeAccount(file_of(tmp_path, b"0123456789"))) as listener:
+        async with client(listener) as caller:
+            await caller.say(asking_for(wanted, more))
+            status, headers, body = await caller.answer()
+    assert (status, body, headers["accept-ranges"]) == (200, b"0123456789", "bytes")
+    assert "content-range" not in headers
+
+
+async def test_a_range_behind_the_end_is_told_where_that_is(tmp_path: Path) -> None:
+    async with served(FakeAccount(file_of(tmp_path, b"0123456789"))) as listener:
+        async with client(listener) as caller:
+            await caller.say(asking_for("bytes=10-"))
+            status, headers, body = await caller.answer()
+    assert (status, headers["content-range"], body) == (416, "bytes */10", b"")
+
+
+async def test_a_range_of_an_empty_file_is_all_of_it(tmp_path: Path) -> None:
+    async with served(FakeAccount(file_of(tmp_path, b""))) as listener:
+        async with client(listener) as caller:
+            await caller.say(asking_for("bytes=0-"))
+            assert (await caller.answer())[0] == 200
+
+
+async def test_a_range_of_the_head_changes_nothing(tmp_path: Path) -> None:
+    async with served(FakeAccount(file_of(tmp_path, b"data"))) as listener, client(listener) as caller:
+        await caller.say(asking_for("bytes=0-0").replace(b"GET", b"HEAD", 1))
+        assert b"Content-Length: 4" in await caller.reader.readuntil(b"\r\n\r\n")
+
+
 async def test_a_file_that_is_gone_is_not_found(tmp_path: Path) -> None:
     gone = FileAnswer(tmp_path / "none", "x", "image/png", 3)
     async with served(FakeAccount(gone)) as listener, client(listener) as caller:

@@ -1,13 +1,14 @@
 import hashlib
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from standardwebhooks import Webhook as Reference
 
 from bridge.channel import (
@@ -38,6 +39,7 @@ from bridge.channel.testing.fakes.webhook_receiver import (
 )
 from channels.webhook import callback
 from channels.webhook.callback import WebhookCallback, WebhookCallbackWithProgress
+from tests.channel.serving import certificate, serving
 from tests.channels.webhook.tools import CALLBACK, OTHER, bare, credentials, settings
 
 PUBLIC = "https://bridge.example/channels/webhook/a"
@@ -231,6 +233,28 @@ async def test_a_receiver_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch
             await w.channel().send(part())
 
 
+@pytest.mark.parametrize("how", [Break.CUT_BODY, Break.HANG_BODY])
+async def test_a_success_whose_body_never_ends_is_one(how: Break, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(callback, "TIMEOUT_SECONDS", 0.05)
+    async with world() as w:
+        w.receiver.plan(Reaction(200, broken=how), Reaction(422, broken=how, keeps=False))
+        assert await w.channel().send(part()) == Delivered()
+        assert isinstance(await w.channel().send(part(client_id="d" * 32)), Refused)
+
+
+async def test_a_receiver_whose_certificate_nobody_vouches_for_gets_nothing(tmp_path: Path) -> None:
+    async def never(request: web.BaseRequest) -> web.StreamResponse:
+        raise AssertionError("it was asked")
+
+    tls, _ = certificate(tmp_path, "hooks.example")
+    async with serving(never, tls) as address, http_session() as session:
+        url = address.replace("http://", "https://") + "/hook"
+        table = settings(callback_url=url, private_hosts=[address.removeprefix("http://")])
+        channel = WebhookCallback(table, credentials(), Http(session), Place("a"))
+        with pytest.raises(UnreachableError, match="no connection"):
+            await channel.send(part())
+
+
 async def test_nobody_there_is_unreachable() -> None:
     async with world() as w:
         channel = w.channel()
@@ -334,6 +358,108 @@ async def test_progress_is_told_once_per_message() -> None:
         w.receiver.plan(fails(422))
         with pytest.raises(ChannelError, match=r"turn\.started"):
             await channel.typing('["c1"]', "m3")
+
+
+def told(w: World) -> list[tuple[str, str]]:
+    return [(kept.event["type"], kept.data.get("in_reply_to", "")) for kept in w.receiver.kept]
+
+
+async def test_progress_says_how_a_turn_ended_before_the_first_part_of_its_reply(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"x")
+    async with world() as w:
+        channel = w.channel(kind=WebhookCallbackWithProgress)
+        await channel.send(part(parts=2, client_id="1" * 32))
+        await channel.send_file(file(path))
+        await channel.send_file(file(path, reply_to="m2", reply_id="r2", part=0, client_id="2" * 32))
+        assert told(w) == [
+            ("turn.finished", "m1"), ("reply.created", "m1"), ("reply.created", "m1"),
+            ("turn.finished", "m2"), ("reply.created", "m2"),
+        ]  # fmt: skip
+        assert w.receiver.kept[0].data == {
+            "conversation_id": "c1", "thread_id": "t1", "in_reply_to": "m1",
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "kinds"),
+    [
+        ({"notice": "failure"}, ["turn.failed", "reply.created"]),
+        ({"notice": "interrupted"}, ["turn.failed", "reply.created"]),
+        ({"notice": "busy"}, ["reply.created"]),
+        ({"reply_to": ""}, ["reply.created"]),
+        ({"part": 1, "parts": 2}, ["reply.created"]),
+    ],
+)
+async def test_progress_tells_a_turn_that_failed_from_what_was_none(
+    fields: dict[str, Any], kinds: list[str]
+) -> None:
+    async with world() as w:
+        await w.channel(kind=WebhookCallbackWithProgress).send(part(**fields))
+        assert [kind for kind, _ in told(w)] == kinds
+        assert w.receiver.kept[-1].data.get("notice", "") == fields.get("notice", "")
+
+
+async def test_how_a_turn_ended_is_said_once_and_whoever_refuses_it_still_gets_the_reply() -> None:
+    async with world() as w:
+        channel = w.channel(kind=WebhookCallbackWithProgress)
+        w.receiver.plan(Reaction(), fails(503), fails(422))
+        with pytest.raises(UnreachableError):
+            await channel.send(part())
+        await w.clock.advance(60)
+        assert await channel.send(part()) == Delivered()
+        assert told(w) == [("turn.finished", "m1"), ("reply.created", "m1")]
+        assert len({each.webhook_id for each in w.receiver.attempts}) == 2
+        w.receiver.plan(fails(503))
+        with pytest.raises(UnreachableError):
+            await channel.send(part(reply_id="r2", client_id="e" * 32))
+        assert len(w.receiver.attempts) == 5
+
+
+async def test_twenty_failures_in_a_row_leave_one_request_a_minute_until_one_is_answered() -> None:
+    async with world() as w:
+        channel = w.channel()
+        w.receiver.plan(*[fails(500)] * 10, *[breaks(Break.CLOSE)] * 10, fails(500))
+        for _ in range(20):
+            with pytest.raises(OutcomeUnknownError):
+                await channel.send(part())
+        for at, attempts in ((0, 20), (59, 20), (1, 21)):
+            await w.clock.advance(at)
+            with pytest.raises((UnreachableError, OutcomeUnknownError)):
+                await channel.send(part())
+            assert len(w.receiver.attempts) == attempts
+        await w.clock.advance(30)
+        with pytest.raises(UnreachableError, match="once a minute") as failed:
+            await channel.send(part())
+        assert not failed.value.retry_after_seconds  # so that nobody takes it for an answer
+        assert len(w.receiver.attempts) == 21
+        await w.clock.advance(30)
+        for number in range(3):
+            assert await channel.send(part(client_id=f"{number:032x}")) == Delivered()
+
+
+async def test_a_refusal_is_an_answer_and_closes_the_circuit() -> None:
+    async with world() as w:
+        channel = w.channel()
+        for reaction in [fails(500)] * 19 + [fails(422)] + [fails(500)] * 19:
+            w.receiver.plan(reaction)
+            with suppress(OutcomeUnknownError):
+                await channel.send(part())
+        assert await channel.send(part()) == Delivered()
+
+
+async def test_the_old_secret_signs_until_its_window_ends() -> None:
+    until = START + timedelta(hours=24)
+    async with world(OTHER) as w:
+        ending = [CALLBACK, {"secret": OTHER, "until": until.isoformat()}]
+        channel = w.channel(callback_secrets=ending)
+        await w.clock.advance(86_399)
+        assert await channel.send(part()) == Delivered()
+        await w.clock.advance(1)
+        with pytest.raises(UnreachableError, match="401"):
+            await channel.send(part(client_id="c" * 32))
+        w.receiver.secrets = [CALLBACK]
+        assert await channel.send(part(client_id="c" * 32)) == Delivered()
 
 
 async def test_an_account_without_a_secret_for_its_callbacks_cannot_start() -> None:

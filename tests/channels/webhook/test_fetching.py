@@ -2,15 +2,18 @@ import hashlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from aiohttp import web
 from yarl import URL
 
 from bridge.channel import ChannelError, FileKind, Guard, Http, RemoteFile, UnreachableError
 from bridge.channel.http import http_session
 from bridge.channel.testing.fakes.webhook_receiver import CallbackReceiver
 from channels.webhook.fetching import Fetcher, may_fetch
+from tests.channel.serving import serving
 from tests.channels.webhook.tools import FILE_TOKEN, credentials, settings
 
 CONTENT = bytes(range(256)) * 300
@@ -89,6 +92,50 @@ async def test_case_51_a_listed_name_that_leads_inside_is_refused_before_the_tok
         fetcher = Fetcher(settings(file_hosts=["files.example"]), credentials(), http)
         with pytest.raises(UnreachableError, match=r"files\.example is not requested"):
             await fetched(fetcher, remote("https://files.example/a?word=secret"))
+
+
+@pytest.mark.parametrize("second", ["127.0.0.1", "169.254.169.254"], ids=["loopback", "metadata"])
+async def test_case_51_a_name_is_looked_up_once_so_that_no_second_answer_can_lead_elsewhere(
+    second: str,
+) -> None:
+    """DNS rebinding: the address that was judged is the one that is asked."""
+    answers = iter([["127.0.0.1"], [second]])
+
+    async def lookup(name: str, port: int) -> list[str]:
+        return next(answers)
+
+    async with CallbackReceiver([]) as host, http_session() as session:
+        host.files["a"] = CONTENT
+        name = f"files.example:{host.host.rpartition(':')[2]}"
+        table = settings(file_hosts=[name], private_hosts=[name])
+        fetcher = Fetcher(table, credentials(), Http(session, Guard(lookup=lookup)))
+        assert await fetched(fetcher, remote(f"http://{name}/files/a")) == CONTENT
+        assert next(answers) == [second], "it was looked up again"
+        assert host.file_requests[0]["Host"] == name
+
+
+async def test_a_redirect_of_a_file_is_refused_wherever_it_leads() -> None:
+    asked: list[str] = []
+
+    async def moved(request: web.BaseRequest) -> web.StreamResponse:
+        asked.append(request.path)
+        return web.Response(status=302, headers={"Location": "/elsewhere"})
+
+    async with serving(moved) as address, http_session() as session:
+        host = address.removeprefix("http://")
+        table = settings(file_hosts=[host], private_hosts=[host])
+        with pytest.raises(ChannelError, match="status 302"):
+            await fetched(Fetcher(table, credentials(), Http(session)), remote(f"{address}/a"))
+    assert asked == ["/a"]
+
+
+@pytest.mark.parametrize("size", [len(CONTENT) - 1, len(CONTENT) + 1, 0])
+async def test_a_file_whose_size_was_a_lie_is_refused(size: int) -> None:
+    async with fetching() as (host, fetcher):
+        lying = replace(remote(f"{host.address}/files/a"), size=size)
+        with pytest.raises(ChannelError, match="its size differs"):
+            await fetched(fetcher, lying)
+        assert await fetched(fetcher, replace(lying, size=len(CONTENT))) == CONTENT
 
 
 async def test_inline_content_comes_in_pieces() -> None:

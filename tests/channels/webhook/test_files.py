@@ -15,6 +15,7 @@ from bridge.channel import (
     Place,
 )
 from bridge.channel.testing.clock import START
+from channels.webhook.attached import INLINE_BYTES
 from channels.webhook.files import (
     ADDRESS_LIVES,
     Shelf,
@@ -24,12 +25,16 @@ from channels.webhook.files import (
     read_file,
     shown_name,
 )
-from channels.webhook.wire import INLINE_BYTES
+from channels.webhook.signature import Held, SharedKey
 from tests.channels.webhook.tools import bare
 
 
+def of(*secrets: bytes, address: str = "", account: str = "a", **fields: Any) -> Shelf:
+    return Shelf.of(Place(account, address), [Held(SharedKey(raw)) for raw in secrets], **fields)
+
+
 def shelf(address: str = "https://b.example/w/a", **fields: Any) -> Shelf:
-    return Shelf.of(Place("a", address), [b"first" * 8, b"second" * 8], **fields)
+    return of(b"first" * 8, b"second" * 8, address=address, **fields)
 
 
 def copy(path: Path, size: int) -> OutboundFile:
@@ -76,8 +81,14 @@ def test_any_other_address_gives_none() -> None:
         f"{other.split('.')[0]}.{expires}.{mac}", f"../{good}", f"{good}/..", good.replace(".", ". "), "é",
     ]  # fmt: skip
     assert {status(shelf(), token) for token in wrong} == {404}
-    stranger = Shelf.of(Place("a"), [b"stranger" * 8])
+    stranger = of(b"stranger" * 8)
     assert status(shelf(), stranger.token("a", START + ADDRESS_LIVES)) == 404
+
+
+def test_an_address_of_another_account_is_refused_even_where_both_have_the_same_secret() -> None:
+    other = of(b"first" * 8, account="b")
+    assert status(shelf(), other.token("a", START + ADDRESS_LIVES)) == 404
+    assert status(other, shelf().token("a", START + ADDRESS_LIVES)) == 404
 
 
 def test_an_address_ends_and_says_so() -> None:
@@ -86,9 +97,17 @@ def test_an_address_ends_and_says_so() -> None:
 
 
 def test_addresses_outlive_the_rotation_of_their_secret() -> None:
-    before = Shelf.of(Place("a"), [b"second" * 8]).token("a", START + ADDRESS_LIVES)
+    before = of(b"second" * 8).token("a", START + ADDRESS_LIVES)
     assert shelf().wanted(bare("GET", f"/files/{before}")) == FileWanted("a")
     assert "first" not in repr(shelf())
+
+
+def test_addresses_end_with_their_secret_where_that_ends() -> None:
+    before = of(b"second" * 8).token("a", START + ADDRESS_LIVES)
+    for until, found in ((START + timedelta(seconds=1), True), (START, False)):
+        keys = [Held(SharedKey(b"first" * 8)), Held(SharedKey(b"second" * 8), until)]
+        wanted = Shelf.of(Place("a"), keys).wanted(bare("GET", f"/files/{before}"))
+        assert isinstance(wanted, FileWanted) is found
 
 
 @given(st.integers(0, 10 * 86_400))

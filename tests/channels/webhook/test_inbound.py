@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from bridge.channel import Answer, Claimed, Http, Identity, Ignored, Inbound, Place, Reading
 from bridge.channel.http import http_session
@@ -12,10 +13,14 @@ from channels.webhook.files import Shelf
 from channels.webhook.inbound import UNAUTHORIZED, Webhook
 from tests.channels.webhook.tools import INBOUND, OTHER, bare, credentials, event, request, settings
 
+JSON = {"Content-Type": "application/json"}
 
-async def webhook(**secrets: Any) -> Webhook:
+
+async def webhook(signing: str = "standard", **secrets: Any) -> Webhook:
     async with http_session() as session:  # what is tested here asks nothing over the network
-        return Webhook(settings(), credentials(**secrets), Http(session), Shelf.of(Place("a"), [b"k" * 32]))
+        return Webhook(
+            settings(signing=signing), credentials(**secrets), Http(session), Shelf.of(Place("a"), [])
+        )
 
 
 async def test_a_signed_message_is_read_with_the_time_of_its_attempt() -> None:
@@ -31,6 +36,31 @@ async def test_either_secret_verifies_while_they_rotate() -> None:
     channel = await webhook(secrets=[OTHER, INBOUND])
     for key in (OTHER, INBOUND):
         assert isinstance(channel.read(request(event(), key=key), Identity()), Reading)
+
+
+async def test_the_old_secret_stops_by_itself_at_the_end_of_its_window() -> None:
+    ending = {"secret": INBOUND, "until": START.isoformat()}
+    channel = await webhook(secrets=[OTHER, ending])
+    late, last = START, START - timedelta(seconds=1)
+    assert isinstance(channel.read(request(event(), key=INBOUND, at=last), Identity()), Reading)
+    assert channel.read(request(event(), key=INBOUND, at=late), Identity()) == UNAUTHORIZED
+    assert isinstance(channel.read(request(event(), key=OTHER, at=late), Identity()), Reading)
+
+
+async def test_the_note_is_the_id_of_what_was_read() -> None:
+    channel = await webhook()
+    for kind in ("message.updated", "message.deleted", "message.reacted"):
+        found = channel.read(request(event(kind)), Identity())
+        assert isinstance(found, Reading)
+        assert found.note == "msg_1"
+    plain = await webhook("bearer", secrets=["plain:" + "t" * 24])
+    for kind in ("message.created", "message.updated", "message.deleted"):
+        given = replace(bare("POST", "", Authorization="Bearer " + "t" * 24), body=event(kind))
+        typed = replace(given, headers=CIMultiDictProxy(CIMultiDict({**given.headers, **JSON})))
+        found = plain.read(typed, Identity())
+        assert isinstance(found, Reading)
+        assert len(found.note) == 32
+        assert found.platform_time is None
 
 
 async def test_every_reason_to_distrust_gives_the_same_answer() -> None:

@@ -1,5 +1,6 @@
 import base64
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from pydantic import ValidationError
 from yarl import URL
 
 from channels.webhook.settings import WebhookCredentials, is_address, is_encrypted, names_host
-from channels.webhook.signature import PublicKey, SharedKey
+from channels.webhook.signature import PlainKey, PublicKey, SharedKey
 from tests.channels.webhook.tools import ASK_TOKEN, CALLBACK, INBOUND, OTHER, credentials, settings
 
 
@@ -23,6 +24,7 @@ from tests.channels.webhook.tools import ASK_TOKEN, CALLBACK, INBOUND, OTHER, cr
         {"callback_url": "http://x.example/hook"},
         {"callback_url": "http://127.0.0.1:9/hook", "private_hosts": ["127.0.0.1:8"]},
         {"progress": True},
+        {"signing": "auto"},
         {"file_hosts": ["https://x.example"]},
         {"file_hosts": ["*.x.example"]},
         {"file_hosts": [""]},
@@ -80,6 +82,15 @@ def test_addresses_and_their_schemes() -> None:
         {"secrets": []},
         {"secrets": ["A" * 44]},
         {"secrets": [INBOUND] * 9},
+        {"secrets": [{"secret": INBOUND, "until": "2026-12-24T18:00:00Z"}]},
+        {"secrets": [OTHER, {"secret": INBOUND, "until": "2026-12-24T18:00:00"}]},
+        {"secrets": [OTHER, {"secret": INBOUND, "until": "tomorrow"}]},
+        {"secrets": [OTHER, {"secret": INBOUND, "ends": "2026-12-24T18:00:00Z"}]},
+        {"secrets": ["plain:too-short-to-be-it"]},
+        {"secrets": ["plain:" + "with a space " * 3]},
+        {"secrets": [f"plain:{ASK_TOKEN}-and-more"], "ask_token": f"{ASK_TOKEN}-and-more"},
+        {"secrets": [f"plain:{ASK_TOKEN}-and-more"], "file_token": f"{ASK_TOKEN}-and-more"},
+        {"callback_secrets": [{"secret": "plain:" + "x" * 24}]},
         {"callback_secrets": ["whpk_" + base64.b64encode(b"x" * 32).decode()]},
         {"callback_secrets": [INBOUND]},
         {"ask_token": "two words"},
@@ -98,9 +109,9 @@ def test_credentials_give_their_keys_in_order_and_hide_them() -> None:
     public = "whpk_" + base64.b64encode(b"x" * 32).decode()
     found = credentials(secrets=[INBOUND, public], callback_secrets=[CALLBACK, OTHER])
     first, second = found.inbound_keys()
-    assert isinstance(first, SharedKey)
-    assert second == PublicKey(b"x" * 32)
-    assert [key.raw[0] for key in found.callback_keys()] == [2, 3]
+    assert isinstance(first.key, SharedKey)
+    assert second.key == PublicKey(b"x" * 32)
+    assert [held.key.raw[0] for held in found.callback_keys()] == [2, 3]
     for shown in (INBOUND[6:], CALLBACK[6:], ASK_TOKEN):
         assert shown not in repr(found)
 
@@ -108,6 +119,20 @@ def test_credentials_give_their_keys_in_order_and_hide_them() -> None:
 def test_several_secrets_may_come_in_one_text() -> None:
     found = credentials(secrets=f"{INBOUND} {OTHER}", callback_secrets=CALLBACK)
     assert found == credentials(secrets=[INBOUND, OTHER])
+
+
+def test_a_secret_that_is_replaced_may_end_by_itself() -> None:
+    entry = {"secret": OTHER, "until": "2026-12-24T18:00:00+01:00"}
+    found = credentials(secrets=[INBOUND, entry], callback_secrets=[{"secret": CALLBACK}])
+    assert [held.until for held in found.inbound_keys()] == [None, datetime(2026, 12, 24, 17, tzinfo=UTC)]
+    assert [held.until for held in found.callback_keys()] == [None]
+    given = json.dumps({"secrets": [INBOUND, entry]})
+    assert WebhookCredentials.model_validate_json(given).inbound_keys() == found.inbound_keys()
+
+
+def test_a_text_that_signs_in_another_way_is_a_key_of_its_own_kind() -> None:
+    (held,) = credentials(secrets=["plain:the-text-that-they-sign-with"]).inbound_keys()
+    assert held.key == PlainKey(b"the-text-that-they-sign-with")
 
 
 def test_credentials_are_read_strictly_from_json() -> None:

@@ -13,10 +13,14 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from bridge.clock import SystemClock
 from channels.webhook.signature import (
     MAX_TOKENS,
+    Held,
+    PlainKey,
     PublicKey,
     SharedKey,
     checked,
-    derive,
+    configured_key,
+    current,
+    is_id,
     key_of,
     shared_key,
     sign,
@@ -158,11 +162,11 @@ def test_a_mistyped_secret_is_refused_without_being_shown(text: str, complaint: 
 
 def test_a_public_key_may_be_configured_where_it_only_verifies() -> None:
     good = "whpk_" + base64.b64encode(b"x" * 32).decode()
-    assert checked(good, public=True) == good
+    assert checked(good, verifies=True) == good
     with pytest.raises(ValueError, match="32 bytes"):
-        checked("whpk_" + base64.b64encode(b"x" * 31).decode(), public=True)
+        checked("whpk_" + base64.b64encode(b"x" * 31).decode(), verifies=True)
     with pytest.raises(ValueError, match="whsec_ or whpk_"):
-        checked("nothing", public=True)
+        checked("nothing", verifies=True)
 
 
 def test_keys_know_their_kind_and_show_no_secret() -> None:
@@ -179,6 +183,21 @@ def test_an_id_that_would_blur_the_signed_content_is_never_signed(webhook_id: st
         sign(INBOUND, webhook_id, UNIX, b"")
 
 
-def test_derived_keys_differ_by_purpose() -> None:
-    assert derive(b"k", "a") != derive(b"k", "b")
-    assert len(derive(b"k", "a")) == 32
+def test_a_plain_text_is_a_key_of_its_own_kind_and_must_be_long_enough() -> None:
+    assert configured_key("plain:" + "x" * 24) == PlainKey(b"x" * 24)
+    assert "xxx" not in repr(configured_key("plain:" + "x" * 24))
+    with pytest.raises(ValueError, match="24 bytes"):
+        checked("plain:" + "x" * 23, verifies=True)
+    with pytest.raises(ValueError, match=r"must start with whsec_$"):
+        checked("plain:" + "x" * 24)
+
+
+def test_a_key_that_ends_is_there_up_to_its_end_and_not_after() -> None:
+    held = [Held(shared_key(INBOUND)), Held(shared_key(OTHER), NOW)]
+    assert current(held, NOW - timedelta(microseconds=1)) == [shared_key(INBOUND), shared_key(OTHER)]
+    assert current(held, NOW) == [shared_key(INBOUND)]
+
+
+def test_an_id_is_told_from_what_would_blur_the_signed_content() -> None:
+    assert is_id("a-B_9")
+    assert not is_id("a.b")

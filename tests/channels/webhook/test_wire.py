@@ -1,4 +1,3 @@
-import base64
 import contextlib
 import hashlib
 import json
@@ -9,21 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge.channel import FileKind, Ignored, Inbound
-from channels.webhook.wire import (
-    INLINE_BYTES,
-    MalformedError,
-    SemanticError,
-    kind_of,
-    lane,
-    read_event,
-    unlane,
-)
+from bridge.channel import Edited, Ignored, Inbound, Item, Recalled
+from channels.webhook.attached import SemanticError
+from channels.webhook.signature import Signed
+from channels.webhook.wire import MalformedError, lane, made_id, read_event, unlane
 from tests.channels.webhook.tools import event
 
+SIGNED = Signed("msg_1", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
 
-def read(body: bytes, allowed: bool = True) -> Inbound | Ignored:
-    return read_event(body, "msg_1", lambda url: allowed)
+
+def read(body: bytes, signed: Signed = SIGNED) -> Item:
+    return read_event(body, signed, lambda url: True)
 
 
 def inbound(**fields: Any) -> Inbound:
@@ -58,7 +53,8 @@ def test_only_what_says_so_is_a_group() -> None:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"kind": "message.deleted"}, "unknown_type"),
+        ({"kind": "message.reacted"}, "unknown_type"),
+        ({"kind": "message.updated", "sender": {"id": "u1", "is_bot": True}}, "bot"),
         ({"kind": "ping", "sender": 3}, "unknown_type"),
         ({"sender": {"id": "u1", "is_bot": True}}, "bot"),
         ({"is_direct": False, "mentioned": False}, "not_mentioned"),
@@ -156,57 +152,6 @@ def test_a_time_that_says_nothing_is_no_time(timestamp: object) -> None:
     assert found.sent_at is None
 
 
-def test_inline_files_are_kept_in_their_key() -> None:
-    content = b"\x00\xffbytes"
-    text = base64.b64encode(content).decode()
-    digest = hashlib.sha256(content).hexdigest().upper()
-    name = '../测试 "😀"\r\n.png'
-    attachment = {"name": name, "mime_type": "image/PNG", "content_base64": text, "size": 7, "sha256": digest}
-    (file,) = inbound(text=..., attachments=[attachment]).files
-    assert json.loads(file.key) == {"content": text}
-    assert (file.kind, file.name, file.size) == (FileKind.IMAGE, name, 7)
-
-
-def test_an_inline_file_may_have_256_kib_and_no_more() -> None:
-    for size, accepted in ((INLINE_BYTES, True), (INLINE_BYTES + 1, False)):
-        attachment = {
-            "name": "a",
-            "mime_type": None,
-            "content_base64": base64.b64encode(bytes(size)).decode(),
-        }
-        if accepted:
-            assert inbound(attachments=[attachment]).files[0].size == size
-        else:
-            with pytest.raises(SemanticError, match="give a url"):
-                inbound(attachments=[attachment])
-
-
-def test_a_file_by_address_keeps_its_address_and_digest() -> None:
-    attachment = {
-        "name": "a.mp4",
-        "mime_type": "video/mp4",
-        "url": "https://f.example/a?b=%2F",
-        "sha256": "A" * 64,
-    }
-    (file,) = inbound(attachments=[attachment]).files
-    assert json.loads(file.key) == {"url": "https://f.example/a?b=%2F", "sha256": "a" * 64}
-    assert (file.kind, file.size) == (FileKind.VIDEO, None)
-    with pytest.raises(SemanticError, match="allowed host"):
-        read(event(attachments=[attachment]), allowed=False)
-
-
-def test_kinds() -> None:
-    found = [kind_of(mime) for mime in ("image/png", " AUDIO/ogg", "video/x", "text/plain", "", "sticker/x")]
-    assert found == [
-        FileKind.IMAGE,
-        FileKind.AUDIO,
-        FileKind.VIDEO,
-        FileKind.FILE,
-        FileKind.FILE,
-        FileKind.FILE,
-    ]
-
-
 @given(st.text(min_size=1), st.text())
 def test_a_lane_holds_conversation_and_thread_apart(conversation: str, thread: str) -> None:
     assert unlane(lane(conversation, thread)) == (conversation, thread)
@@ -222,3 +167,60 @@ def test_no_body_makes_it_raise_anything_else(body: bytes) -> None:
 @pytest.mark.parametrize("to", ["alice", "7", "[]", "[1]", '["a", 2]', '{"a": 1}', "[", ""])
 def test_whatever_an_operator_types_is_a_conversation(to: str) -> None:
     assert unlane(to) == (to, "")
+
+
+def edited(signed: Signed = SIGNED, **fields: Any) -> Edited:
+    found = read(event("message.updated", **fields), signed)
+    assert isinstance(found, Edited)
+    return found
+
+
+def test_an_update_is_the_message_itself_as_it_is_now() -> None:
+    found = edited(text="better", revision=2)
+    assert (found.message.message_id, found.message.text, found.revision) == ("m1", "better", 2)
+    assert (found.message.reply_to, found.message.body_digest) == ("m1", "")
+
+
+def test_an_update_names_the_message_by_the_id_under_which_it_came() -> None:
+    assert edited(webhook_id="msg_0", revision=0).message.message_id == "msg_0"
+    assert edited(revision=0).message.message_id == "m1"
+
+
+def test_without_a_revision_the_time_of_the_event_is_one() -> None:
+    assert edited().revision == int(datetime(2026, 1, 2, 3, 4, tzinfo=UTC).timestamp() * 1000)
+    assert edited(revision=7).revision == 7
+    for timestamp, complaint in (("soon", "revision: an update needs it"), (None, "revision")):
+        body = json.dumps({**json.loads(event("message.updated")), "timestamp": timestamp}).encode()
+        with pytest.raises(SemanticError, match=complaint):
+            read(body)
+
+
+def test_a_deletion_recalls_its_senders_message_and_needs_no_text() -> None:
+    body = event("message.deleted", text=..., webhook_id="msg_0")
+    assert read(body) == Recalled("msg_0", sender="u1", chat="c1")
+    assert read(event("message.deleted", text=...)) == Recalled("m1", sender="u1", chat="c1")
+    for fields in ({"sender": ...}, {"message_id": ""}, {"conversation_id": ...}):
+        with pytest.raises(SemanticError):
+            read(event("message.deleted", **fields))
+
+
+def test_what_came_without_an_id_gets_one_of_its_own_and_its_changes_find_it() -> None:
+    unnamed = Signed("")
+    first = read(event(), unnamed)
+    assert isinstance(first, Inbound)
+    other = read(event(conversation_id="c2"), unnamed)
+    assert isinstance(other, Inbound)
+    assert first.message_id != other.message_id
+    assert edited(unnamed, revision=1).message.message_id == first.message_id
+    recalled = read(event("message.deleted"), unnamed)
+    assert isinstance(recalled, Recalled)
+    assert recalled.message_id == first.message_id
+    assert len(first.message_id) == 32
+    assert made_id.__doc__
+
+
+def test_where_no_time_is_signed_the_messages_own_id_is_a_second_key() -> None:
+    replayed = read(event(), Signed("another-delivery"))
+    assert isinstance(replayed, Inbound)
+    assert (replayed.message_id, replayed.stamp) == ("another-delivery", "m1")
+    assert inbound().stamp == ""

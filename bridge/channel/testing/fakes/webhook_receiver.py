@@ -32,6 +32,8 @@ class Break(StrEnum):
     CLOSE = "close"  # before any byte
     CUT_HEADERS = "cut_headers"  # in the middle of the answer's headers
     HANG = "hang"  # no byte, until the receiver closes
+    CUT_BODY = "cut_body"  # after a whole head and the start of the body
+    HANG_BODY = "hang_body"  # the same, and then no byte more
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +89,14 @@ class Kept:
 
 
 class CallbackReceiver:
-    """Entering starts the server. ``plan`` says what happens to the next attempts; then all is well."""
+    """Entering starts the server. ``plan`` says what happens to the next attempts; then all is well.
 
-    def __init__(self, secrets: Sequence[str], clock: Clock | None = None) -> None:
+    With ``planned`` set, a plan is for events of that type alone.
+    """
+
+    def __init__(self, secrets: Sequence[str], clock: Clock | None = None, planned: str = "") -> None:
         self.secrets = list(secrets)
+        self._planned = planned
         self.attempts: list[Attempt] = []
         self.kept: list[Kept] = []
         self.files: dict[str, bytes] = {}  # served under /files/<name>
@@ -145,10 +151,13 @@ class CallbackReceiver:
         self.attempts.append(attempt)
         if not attempt.genuine:
             return web.Response(status=401)
-        reaction = self._plan.popleft() if self._plan else Reaction()
+        reaction = self._plan.popleft() if self._plan and self._is_planned(attempt) else Reaction()
         if reaction.keeps:
             await self._keep(attempt)
         return await self._react(request, reaction)
+
+    def _is_planned(self, attempt: Attempt) -> bool:
+        return self._planned in ("", json.loads(attempt.body)["type"])
 
     def _attempt(self, request: web.Request, body: bytes) -> Attempt:
         names = ("webhook-id", "webhook-timestamp", "webhook-signature")
@@ -174,11 +183,10 @@ class CallbackReceiver:
             self._changed.notify_all()
 
     async def _react(self, request: web.Request, reaction: Reaction) -> web.StreamResponse:
-        if reaction.broken is Break.HANG:
-            await self._closing.wait()
-        elif reaction.broken and request.transport is not None:
-            begun = b"HTTP/1.1 204 No Content\r\nX-Cut: of"
-            request.transport.write(begun if reaction.broken is Break.CUT_HEADERS else b"")
+        if reaction.broken and request.transport is not None:
+            request.transport.write(_begun(reaction))
+            if reaction.broken in (Break.HANG, Break.HANG_BODY):
+                await self._closing.wait()
             request.transport.close()
         elif reaction.body_bytes:
             return await _pour(request, reaction)
@@ -190,6 +198,15 @@ class CallbackReceiver:
             return web.Response(status=401)
         content = self.files.get(request.match_info["name"])
         return web.Response(status=404) if content is None else web.Response(body=content)
+
+
+def _begun(reaction: Reaction) -> bytes:
+    """What is sent of an answer that breaks."""
+    if reaction.broken is Break.CUT_HEADERS:
+        return b"HTTP/1.1 204 No Content\r\nX-Cut: of"
+    if reaction.broken in (Break.CUT_BODY, Break.HANG_BODY):
+        return b"HTTP/1.1 %d \r\nContent-Length: 100\r\n\r\n{" % reaction.status
+    return b""
 
 
 async def _pour(request: web.Request, reaction: Reaction) -> web.StreamResponse:

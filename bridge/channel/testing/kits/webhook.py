@@ -39,7 +39,7 @@ class WebhookKit:
     def __init__(self) -> None:
         self._secret, self._callback_secret = new_secret(), new_secret()
         self._file_token = secrets.token_hex(16)
-        self._receiver = CallbackReceiver([self._callback_secret])
+        self._receiver = CallbackReceiver([self._callback_secret], planned="reply.created")
         self._receiver.file_token = self._file_token
 
     @property
@@ -115,7 +115,7 @@ class WebhookKit:
     def uninteresting(self) -> list[Request]:
         bot = {"sender": {"id": "robot", "is_bot": True}}
         return [
-            self._request(b'{"type":"message.deleted","data":{}}'),
+            self._request(b'{"type":"message.reacted","data":{}}'),
             self._request(message_event("beep", **bot)),
             self._request(message_event("not for you", is_direct=False, mentioned=False)),
         ]

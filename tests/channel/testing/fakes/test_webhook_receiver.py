@@ -95,14 +95,33 @@ async def test_it_breaks_off_with_or_without_having_kept_it(how: Break, keeps: b
         assert len(receiver.kept) == keeps
 
 
-async def test_it_hangs_until_it_closes() -> None:
+async def test_it_breaks_off_in_the_middle_of_a_body() -> None:
+    clock = FakeClock()
+    async with CallbackReceiver([SECRET], clock) as receiver:
+        receiver.plan(Reaction(200, broken=Break.CUT_BODY))
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await post(receiver, clock)
+        assert len(receiver.kept) == 1
+
+
+async def test_a_plan_may_be_for_one_type_of_event_alone() -> None:
+    clock = FakeClock()
+    for planned, statuses in (("reply.created", [500, 204]), ("turn.started", [204, 204])):
+        async with CallbackReceiver([SECRET], clock, planned) as receiver:
+            receiver.plan(fails())
+            assert [await post(receiver, clock) for _ in range(2)] == statuses
+
+
+@pytest.mark.parametrize("how", [Break.HANG, Break.HANG_BODY])
+async def test_it_hangs_until_it_closes(how: Break) -> None:
     clock = FakeClock()
     async with aiohttp.ClientSession() as session, CallbackReceiver([SECRET], clock) as receiver:
-        receiver.plan(breaks(Break.HANG))
+        receiver.plan(Reaction(200, broken=how))
         headers = signed_headers(SECRET, "a", int(clock.now().timestamp()), BODY)
         timeout = aiohttp.ClientTimeout(total=0.05)
         with pytest.raises(TimeoutError):
-            await session.post(receiver.url, data=BODY, headers=headers, timeout=timeout)
+            async with session.post(receiver.url, data=BODY, headers=headers, timeout=timeout) as response:
+                await response.read()
 
 
 async def test_a_sender_that_has_read_enough_of_a_huge_body_may_go() -> None:

@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from bridge.errors import StoreError
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId
+from bridge.store.change_steps import Changed, Edit, MessageOf, Recall, StoredMessage, TakenBack
 from bridge.store.dead_steps import Bury, DeadLetter, DeadLetters, Revive, Revived
 from bridge.store.reply import NewPart, PartKind, Reply
 from bridge.store.session_steps import (
@@ -31,6 +32,7 @@ from bridge.store.session_steps import (
     StoredSession,
     UnbindSession,
 )
+from bridge.store.states import MessageState, PartState
 from bridge.store.step import Query, Step, Store
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "BindingError",
     "BoundSession",
     "Bury",
+    "Changed",
     "Claim",
     "ClaimVerdict",
     "ClearSession",
@@ -50,6 +53,7 @@ __all__ = [
     "CountsOf",
     "DeadLetter",
     "DeadLetters",
+    "Edit",
     "EndTurn",
     "HeldText",
     "HeldTexts",
@@ -58,6 +62,7 @@ __all__ = [
     "Later",
     "LoadSession",
     "Mark",
+    "MessageOf",
     "MessageState",
     "NewMessage",
     "NewPart",
@@ -72,6 +77,7 @@ __all__ = [
     "Post",
     "Prune",
     "Query",
+    "Recall",
     "Recover",
     "Reply",
     "ReserveSeq",
@@ -87,7 +93,9 @@ __all__ = [
     "Step",
     "Store",
     "StoredIdentity",
+    "StoredMessage",
     "StoredSession",
+    "TakenBack",
     "UnbindSession",
 ]  # fmt: skip
 
@@ -100,20 +108,6 @@ class BindingError(StoreError):
 
 
 # --- messages ------------------------------
-
-
-class MessageState(StrEnum):
-    """How far a message came.
-
-    ``seen`` needs nothing; ``claimed`` was never given to an agent; ``running`` was; ``answered`` has its
-    reply in the outbox; ``done`` is over.
-    """
-
-    SEEN = "seen"
-    CLAIMED = "claimed"
-    RUNNING = "running"
-    ANSWERED = "answered"
-    DONE = "done"
 
 
 class ClaimVerdict(StrEnum):
@@ -168,12 +162,16 @@ class Claim(Step[tuple[ClaimVerdict, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class Start(Step[bool]):
-    """claimed → running on ``session_id``. False: it is not claimed (any more), so it must not run."""
+    """claimed → running on ``session_id``.
+
+    False: it is not claimed (any more), or was edited since ``revision``: what the caller has must not run.
+    """
 
     account: AccountId
     message_id: MessageId
     session_id: SessionId
     now_ms: int
+    revision: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,33 +191,23 @@ class Answer(Step[tuple[PartId, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class Post(Step[tuple[PartId, ...]]):
-    """Put an unprompted reply into the outbox."""
+    """Put an unprompted reply into the outbox. ``reason``: why the bridge says it by itself."""
 
     account: AccountId
     reply: Reply
     now_ms: int
+    reason: str = ""
 
 
 # --- the outbox ------------------------------
-
-
-class PartState(StrEnum):
-    """``pending`` and ``sending`` are open; the others are final. ``unknown`` is final and maybe arrived."""
-
-    PENDING = "pending"
-    SENDING = "sending"
-    SENT = "sent"
-    UNKNOWN = "unknown"
-    REFUSED = "refused"
-    EXPIRED = "expired"
-    SKIPPED = "skipped"  # not sent, because an earlier part of its reply was refused or withdrawn
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxPart:
     """A stored part. ``first_sent_ms`` and ``sending_since_ms`` are 0 while it was never tried.
 
-    ``marked``: it is sent again although it may have arrived, with a visible mark.
+    ``marked``: it is sent again although it may have arrived, with a visible mark. ``notice``: why the bridge
+    says it by itself, as its message ended or it was posted; "" for what an agent answered.
     """
 
     part_id: PartId
@@ -242,6 +230,7 @@ class OutboxPart:
     sending_since_ms: int
     due_ms: int
     marked: bool
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,6 +369,7 @@ class OpenMessage:
     payload: str
     session_id: SessionId
     received_ms: int
+    revision: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,8 +448,8 @@ class CountsOf(Query[Counts]):
 
 
 STEPS: tuple[type[Step[object]], ...] = (
-    Bind, Claim, Start, Answer, Post, Sending, Settle, Later, Mark, Hold, Recover, Collect, SetIdentity,
-    Prune, Revive, Bury, BindSession, UnbindSession, OpenSession, BeginTurn, EndTurn, ClearSession,
-    ReserveSeq,
+    Bind, Claim, Recall, Edit, Start, Answer, Post, Sending, Settle, Later, Mark, Hold, Recover, Collect,
+    SetIdentity, Prune, Revive, Bury, BindSession, UnbindSession, OpenSession, BeginTurn, EndTurn,
+    ClearSession, ReserveSeq,
 )  # fmt: skip
 """Every durable step, for the crash points: before and after each."""

@@ -29,7 +29,7 @@ _CHECKPOINT = """
 """
 _START = """
     UPDATE messages SET state = 'running', session_id = ?
-    WHERE account = ? AND message_id = ? AND state = 'claimed'
+    WHERE account = ? AND message_id = ? AND state = 'claimed' AND revision = ?
 """
 _OPEN = "SELECT id FROM messages WHERE account = ? AND message_id = ? AND state IN ('claimed', 'running')"
 _ANSWER = "UPDATE messages SET state = 'answered', reason = ? WHERE id = ?"
@@ -167,7 +167,8 @@ def _known(db: Cursor, account: AccountId, message: NewMessage) -> ClaimVerdict:
 
 
 def start(db: Cursor, step: Start) -> bool:
-    return bool(db.execute(_START, (step.session_id, step.account, step.message_id)).rowcount)
+    values = (step.session_id, step.account, step.message_id, step.revision)
+    return bool(db.execute(_START, values).rowcount)
 
 
 def answer(db: Cursor, step: Answer) -> tuple[PartId, ...]:
@@ -182,7 +183,7 @@ def answer(db: Cursor, step: Answer) -> tuple[PartId, ...]:
 
 
 def post(db: Cursor, step: Post) -> tuple[PartId, ...]:
-    return outbox.insert(db, step.account, step.reply, 0, step.now_ms)
+    return outbox.insert(db, step.account, step.reply, 0, step.now_ms, step.reason)
 
 
 def prune(db: Cursor, step: Prune) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from bridge.store.contract import Collect, Hold, Later, Mark, PartState, Reply, 
 
 _INSERT = """
     INSERT INTO parts (account, reply_id, message, conversation, recipient, reply_to, part, parts, kind, body,
-                       client_id, transient, carries, own_text, created_ms)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                       client_id, transient, carries, own_text, created_ms, reason)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _SENDING = """
     UPDATE parts SET state = 'sending', attempts = attempts + 1, sending_since_ms = ?1,
@@ -84,15 +84,20 @@ class _Ended(NamedTuple):
         return self.first + self.parts - 1
 
 
-def insert(db: Cursor, account: AccountId, reply: Reply, message: int, now_ms: int) -> tuple[PartId, ...]:
-    """Store a reply's parts and give it the held texts that it carries. ``message`` is a row, 0 for none."""
+def insert(
+    db: Cursor, account: AccountId, reply: Reply, message: int, now_ms: int, reason: str = ""
+) -> tuple[PartId, ...]:
+    """Store a reply's parts and give it the held texts that it carries. ``message`` is a row, 0 for none.
+
+    ``reason`` is why an unprompted one is said, until it tells how the part ended.
+    """
     parts, ids = len(reply.parts), []
     carries = bool(reply.carried)
     for number, part in enumerate(reply.parts):
         values = (
             account, reply.reply_id, message, reply.conversation, reply.to, reply.reply_to, number, parts,
             part.kind._value_, part.body, part.client_id, reply.transient, carries,
-            "" if number else reply.own_text, now_ms,
+            "" if number else reply.own_text, now_ms, reason,
         )  # fmt: skip
         db.execute(_INSERT, values)
         ids.append(PartId(db.lastrowid or 0))

@@ -7,7 +7,7 @@ from sqlite3 import Cursor
 from typing import Any, TypeVar, cast
 
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId, TurnId
-from bridge.store import dead
+from bridge.store import changes, dead
 from bridge.store.contract import (
     BoundSession,
     Counts,
@@ -17,6 +17,7 @@ from bridge.store.contract import (
     HeldTexts,
     IdentityOf,
     LoadSession,
+    MessageOf,
     MessageState,
     OpenMessage,
     OpenMessages,
@@ -35,14 +36,15 @@ from bridge.store.contract import (
 R = TypeVar("R")
 
 _MESSAGES = """
-    SELECT message_id, state, conversation, payload, session_id, received_ms FROM messages
+    SELECT message_id, state, conversation, payload, session_id, received_ms, revision FROM messages
     WHERE account = ? AND state IN ('claimed', 'running') ORDER BY id
 """
 _PARTS = """
     SELECT id, account, reply_id,
         coalesce((SELECT message_id FROM messages WHERE messages.id = parts.message), ''),
         conversation, recipient, reply_to, part, parts, kind, body, client_id, state, transient, attempts,
-        created_ms, first_sent_ms, sending_since_ms, due_ms, marked
+        created_ms, first_sent_ms, sending_since_ms, due_ms, marked,
+        coalesce((SELECT reason FROM messages WHERE messages.id = parts.message), reason)
     FROM parts
 """
 _OPEN_PARTS = f"""{_PARTS}
@@ -87,8 +89,11 @@ def open_messages(db: Cursor, query: OpenMessages) -> tuple[OpenMessage, ...]:
             payload,
             SessionId(session),
             received,
+            revision,
         )
-        for message_id, state, key, payload, session, received in db.execute(_MESSAGES, (query.account,))
+        for message_id, state, key, payload, session, received, revision in db.execute(
+            _MESSAGES, (query.account,)
+        )
     )
 
 
@@ -105,11 +110,12 @@ def _part(
     part_id: int, account: str, reply_id: str, message_id: str, conversation: str, recipient: str,
     reply_to: str, part: int, parts: int, kind: str, body: str, client_id: str, state: str, transient: int,
     attempts: int, created_ms: int, first_sent_ms: int, sending_since_ms: int, due_ms: int, marked: int,
+    notice: str,
 ) -> OutboxPart:  # fmt: skip
     return OutboxPart(
         PartId(part_id), AccountId(account), reply_id, MessageId(message_id), ConversationKey(conversation),
         recipient, reply_to, part, parts, PartKind(kind), body, client_id, PartState(state), bool(transient),
-        attempts, created_ms, first_sent_ms, sending_since_ms, due_ms, bool(marked),
+        attempts, created_ms, first_sent_ms, sending_since_ms, due_ms, bool(marked), notice,
     )  # fmt: skip
 
 
@@ -164,4 +170,5 @@ READERS: Mapping[type[Query[object]], Callable[[Cursor, Any], object]] = {
     IdentityOf: identity_of,
     CountsOf: counts_of,
     DeadLetters: dead.letters,
+    MessageOf: changes.message_of,
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from sqlite3 import Cursor
 from typing import Any, TypeVar, cast
 
-from bridge.store import accounts, contract, dead, messages, outbox, sessions
+from bridge.store import accounts, changes, contract, dead, messages, outbox, sessions
 from bridge.store.contract import Step
 
 R = TypeVar("R")
@@ -17,6 +17,8 @@ TAKERS: Mapping[type[Step[object]], Callable[[Cursor, Any], object]] = {
     contract.Recover: accounts.recover,
     contract.SetIdentity: accounts.set_identity,
     contract.Claim: messages.claim,
+    contract.Recall: changes.recall,
+    contract.Edit: changes.edit,
     contract.Start: messages.start,
     contract.Answer: messages.answer,
     contract.Post: messages.post,

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from bridge.ids import MessageId, PartId
 from bridge.store.contract import (
     Answer,
+    Changed,
     Claim,
     ClaimVerdict,
     Collect,
+    Edit,
     Hold,
     Later,
     Mark,
@@ -17,12 +19,14 @@ from bridge.store.contract import (
     NewMessage,
     PartState,
     Post,
+    Recall,
     Reply,
     Sending,
     Settle,
     Settled,
     Start,
     Step,
+    TakenBack,
 )
 
 OPEN = (PartState.PENDING, PartState.SENDING)
@@ -43,18 +47,15 @@ class Model:
     digests: dict[MessageId, str] = field(default_factory=dict)
     redeliveries: set[str] = field(default_factory=set)
     replies: list[list[Part]] = field(default_factory=list)
+    revisions: dict[MessageId, int] = field(default_factory=dict)
+    recalled: set[MessageId] = field(default_factory=set)
+    nowhere: set[MessageId] = field(default_factory=set)  # never seen, but for their recall
 
     def take(self, step: Step[object]) -> object:
         """The step's result; None also for a step on a part that does not exist."""
         match step:
-            case Claim(messages=messages, now_ms=_):
-                return tuple(self._claim(message) for message in messages)
-            case Start(message_id=message_id):
-                return self._move(message_id, (MessageState.CLAIMED,), MessageState.RUNNING)
-            case Answer(message_id=message_id, reply=reply):
-                state = MessageState.ANSWERED if reply else MessageState.DONE
-                moved = self._move(message_id, (MessageState.CLAIMED, MessageState.RUNNING), state)
-                return self._add(reply, message_id) if moved and reply else ()
+            case Claim() | Recall() | Edit() | Start() | Answer():
+                return self._of_message(step)
             case Post(reply=reply):
                 return self._add(reply, MessageId(""))
             case Collect(after=after):
@@ -67,6 +68,23 @@ class Model:
             case Sending(part_id=part_id) | Later(part_id=part_id) | Mark(part_id=part_id):
                 return self._change(self._part(part_id), step)
         raise AssertionError(step)
+
+    def _of_message(self, step: Claim | Recall | Edit | Start | Answer) -> object:
+        match step:
+            case Claim(messages=messages, now_ms=_):
+                return tuple(self._claim(message) for message in messages)
+            case Recall(message_id=message_id, conversation=conversation):
+                return TakenBack(self._recall(message_id, conversation is None))
+            case Edit(message_id=message_id, revision=revision):
+                return self._edit(message_id, revision)
+            case Start(message_id=message_id, revision=revision):
+                if self.revisions.get(message_id, 0) != revision:
+                    return False
+                return self._move(message_id, (MessageState.CLAIMED,), MessageState.RUNNING)
+            case Answer(message_id=message_id, reply=reply):
+                state = MessageState.ANSWERED if reply else MessageState.DONE
+                moved = self._move(message_id, (MessageState.CLAIMED, MessageState.RUNNING), state)
+                return self._add(reply, message_id) if moved and reply else ()
 
     def open(self) -> list[Part]:
         return [part for parts in self.replies for part in parts if part.state in OPEN]
@@ -93,6 +111,33 @@ class Model:
         if message.reply:
             self._add(message.reply, message.message_id)
         return ClaimVerdict.NEW
+
+    def _recall(self, message_id: MessageId, unknown: bool) -> Changed:
+        state = self.states.get(message_id)
+        if state is None:
+            self.digests[message_id] = ""
+            self.nowhere.add(message_id)
+        elif unknown or message_id in self.nowhere:
+            return Changed.OTHER
+        elif state in (MessageState.SEEN, MessageState.DONE):
+            return Changed.KNOWN if message_id in self.recalled else Changed.TOO_LATE
+        for part in self.open():
+            part.state = PartState.SKIPPED if part.message == message_id else part.state
+        self.states[message_id] = MessageState.DONE
+        self.recalled.add(message_id)
+        return Changed.DONE
+
+    def _edit(self, message_id: MessageId, revision: int) -> Changed:
+        if message_id not in self.states:
+            return Changed.TOO_LATE
+        if message_id in self.nowhere:
+            return Changed.OTHER
+        if self.states[message_id] is not MessageState.CLAIMED:
+            return Changed.TOO_LATE
+        if self.revisions.get(message_id, 0) >= revision:
+            return Changed.KNOWN
+        self.revisions[message_id] = revision
+        return Changed.DONE
 
     def _move(self, message_id: MessageId, before: tuple[MessageState, ...], after: MessageState) -> bool:
         if self.states.get(message_id) not in before:

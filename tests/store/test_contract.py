@@ -17,6 +17,7 @@ from bridge.store.contract import (
     ClearSession,
     Collect,
     CountsOf,
+    Edit,
     EndTurn,
     Hold,
     Later,
@@ -28,6 +29,7 @@ from bridge.store.contract import (
     PartState,
     Post,
     Prune,
+    Recall,
     ReserveSeq,
     Sending,
     SessionOf,
@@ -41,7 +43,7 @@ from bridge.store.contract import (
 from tests.store.backends import BACKENDS
 from tests.store.model import Model
 from tests.store.session_model import SessionModel
-from tests.store.values import ACCOUNT, SESSION, answer, message, open_ids, open_parts, reply, text
+from tests.store.values import ACCOUNT, CHAT, SESSION, answer, message, open_ids, open_parts, reply, text
 
 ids = st.sampled_from("abcd").map(MessageId)
 part_ids = st.integers(1, 12).map(PartId)
@@ -60,7 +62,9 @@ def messages(draw: st.DrawFn) -> NewMessage:
 steps: st.SearchStrategy[Step[object]] = st.one_of(
     st.lists(messages(), min_size=1, max_size=4).map(lambda some: Claim(ACCOUNT, tuple(some), 1000)),
     st.builds(lambda one: Claim(ACCOUNT, (message(one),), 1000), ids),
-    st.builds(Start, st.just(ACCOUNT), ids, st.just(SESSION), st.just(1500)),
+    st.builds(Start, st.just(ACCOUNT), ids, st.just(SESSION), st.just(1500), st.sampled_from([0, 0, 1])),
+    st.builds(Recall, st.just(ACCOUNT), ids, st.sampled_from([CHAT, None]), st.just(1600)),
+    st.builds(Edit, st.just(ACCOUNT), ids, st.just(CHAT), st.just("{}"), st.integers(0, 2)),
     st.builds(answer, ids, st.none() | replies),
     st.builds(Post, st.just(ACCOUNT), replies, st.just(2000)),
     st.builds(Sending, part_ids, st.just(3000)),
@@ -87,7 +91,7 @@ session_steps: st.SearchStrategy[Step[object]] = st.one_of(
     st.builds(BeginTurn, names, turns, ids, st.integers(1, 99), times),
     st.builds(
         EndTurn, names, turns, entries.map(lambda some: tuple(one.encode() for one in some)), entries,
-        st.integers(1, 99), times, st.integers(0, 2),
+        st.integers(1, 99), times, st.integers(0, 2), st.sampled_from(["", "note"]),
     ),
     st.builds(ClearSession, names, st.integers(1, 99)),
     st.builds(ReserveSeq, names, st.integers(1, 99), st.integers(0, 9)),

@@ -1,4 +1,4 @@
-"""Checks of ``RepliesInResponse``: what a response carries is shown, to its message's sender, and once made."""
+"""Checks of ``RepliesInResponse``: what a response carries is shown to its sender, and sends nothing else."""
 
 from dataclasses import replace
 

@@ -105,13 +105,15 @@ class LimitsTable(Table):
 class SessionsTable(Table):
     """``[sessions]``: the figures of ``session.started``, and the policy of sessions without a channel."""
 
-    context_max_tokens: Positive = 128_000
+    context_max_tokens: Annotated[int, Field(ge=11_264)] = 128_000  # 10240 are kept for answer and margin
     max_server_frame_bytes: Annotated[int, Field(ge=65_536)] = 8_388_608
     max_transcript_bytes: Positive = 8_388_608
     max_transcript_items: Positive = 10_000
     max_prompt_history_bytes: Positive = 1_048_576
     max_prompt_history_items: Positive = 200
     approval_policy: Literal["on-risk", "always", "never"] = "on-risk"
+    approval_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # 0: no limit
+    max_steps: Positive = 200
 
 
 class LogTable(Table):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from bridge.errors import BridgeError
+from bridge.ids import new_uuid
 from bridge.tools.contract import Tool, ToolResult
 
 
@@ -18,24 +19,6 @@ class AgentSettings(BaseModel):
     """Base of an agent's table ``[agents.<name>]``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Role(StrEnum):
-    USER = "user"
-    ASSISTANT = "assistant"
-    TOOL = "tool"
-
-
-class HistoryEntry(BaseModel):
-    """One message of a session's history. ``name`` and ``call_id`` belong to a tool's result."""
-
-    model_config = ConfigDict(frozen=True)
-
-    role: Role
-    text: str
-    name: str = ""
-    call_id: str = ""
-    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +34,47 @@ class TurnFile:
     pixels: tuple[int, int] | None = None
 
 
+class ToolCall(BaseModel):
+    """A call that a step asks for. ``arguments`` are any JSON; the tool's own model judges them."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    arguments: Any
+    call_id: str = Field(default_factory=new_uuid)
+
+
+class Role(StrEnum):
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+    NOTE = "note"
+
+
+class HistoryEntry(BaseModel):
+    """One message of a session's history.
+
+    ``files`` belong to the user's; ``calls`` to the assistant's; ``name`` and ``call_id`` to a tool's result,
+    which follows the message that asked for it. A note stands for ``covers`` older messages, left out.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    role: Role
+    text: str
+    name: str = ""
+    call_id: str = ""
+    files: tuple[TurnFile, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    covers: int = 0
+
+    @field_validator("files", mode="before")
+    @classmethod
+    def _files(cls, files: Sequence[Any]) -> list[Any]:
+        """Histories of the first version hold a file's place or name alone."""
+        return [TurnFile("file", None, one, "", 0) if isinstance(one, str) else one for one in files]
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """``tools`` is empty in a session without tools. ``channel`` is the chat's name for its users, or ""."""
@@ -58,7 +82,6 @@ class Turn:
     session_id: str
     prompt: str
     files: tuple[TurnFile, ...]
-    history: tuple[HistoryEntry, ...]
     tools: Mapping[str, Tool]
     cwd: Path
     channel: str = ""
@@ -82,18 +105,33 @@ class AgentError(BridgeError):
 
 
 class Sink(Protocol):
+    async def begin(self, system: str = "") -> tuple[HistoryEntry, ...]:
+        """Begin a step: the messages that fit the context beside ``system`` and the tools, oldest first.
+
+        The turn's own are among them: its question always, and its steps so far. What does not fit gives way
+        to a note at the beginning. An agent that keeps its own context need not ask.
+
+        Raises:
+            AgentError: ``context_limit``, or ``step_limit``: the turn has had all its steps.
+        """
+        ...
+
     async def delta(self, text: str) -> None:
         """More of the current step's text: a preview. Waits while the client does not read."""
         ...
 
-    async def completed(self, text: str) -> None:
-        """The whole text of a step, also when empty. Its tool calls come after it."""
+    async def completed(self, text: str, calls: Sequence[ToolCall] = ()) -> None:
+        """The whole text of a step, also when empty, and all calls that it asks for, each to be made next.
+
+        Raises:
+            AgentError: ``response_limit`` or ``tool_limit``; no call may be made then.
+        """
         ...
 
 
 class Gate(Protocol):
-    async def call(self, name: str, arguments: Any) -> ToolResult:
-        """Run one of the turn's tools: proposed, approved where the policy asks, run, reported.
+    async def call(self, call: ToolCall) -> ToolResult:
+        """Make a call that the last step asked for: proposed, approved where the policy asks, run, reported.
 
         An unknown tool, refused arguments and a denial are results with ``success`` false.
         """

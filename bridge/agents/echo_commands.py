@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import shutil
 import tempfile
@@ -12,12 +13,14 @@ from itertools import islice
 from pathlib import Path, PurePath
 
 from bridge.agents import echo_files, echo_text
-from bridge.agents.contract import AgentError
+from bridge.agents.contract import AgentError, ToolCall
 from bridge.agents.echo_talk import Talk
 from bridge.tools.contract import ToolResult
 
 MOST_COMMANDS = 16
-MOST_STEPS = 100
+MOST_STEPS = 1000
+MOST_CALLS = 100
+MOST_ARGUMENT_BYTES = 1_000_000
 MOST_SECONDS = 3600
 MOST_PROGRESS = 300
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
@@ -89,7 +92,7 @@ async def _help(talk: Talk, given: list[str]) -> str:
 
 
 async def _history(talk: Talk, given: list[str]) -> str:
-    return echo_text.recall(talk.turn.history, talk.zh)
+    return echo_text.recall((await talk.seen())[:-1], talk.zh)
 
 
 async def _list(talk: Talk, given: list[str]) -> str:
@@ -161,10 +164,33 @@ async def _long(talk: Talk, given: list[str]) -> str:
 
 
 async def _steps(talk: Talk, given: list[str]) -> str:
-    most = int(given[0])
+    most, characters = int(given[0]), int(given[1]) if len(given) > 1 else 0
+    filling = f"\n\n{echo_text.long(characters)}" if characters else ""
     for step in range(1, most):
-        await talk.say(talk.words(f"Step {step} of {most}.", f"第 {step} 步，共 {most} 步。"))
-    return talk.words(f"Step {most} of {most}, the last one.", f"第 {most} 步，共 {most} 步，完了。")
+        await talk.say(talk.words(f"Step {step} of {most}.", f"第 {step} 步，共 {most} 步。") + filling)
+    last = talk.words(f"Step {most} of {most}, the last one.", f"第 {most} 步，共 {most} 步，完了。")
+    return last + filling
+
+
+async def _call(talk: Talk, given: list[str]) -> str:
+    """Also a tool that the session lacks, and arguments that it refuses: the session server has to judge."""
+    name, arguments = given[0], dict(map(_argument, given[1:]))
+    saying = talk.words(f"I call {name}.", f"我调用 {name}。")
+    return _said((await talk.call_all(saying, [ToolCall(name=name, arguments=arguments)]))[0])
+
+
+def _argument(word: str) -> tuple[str, str | int]:
+    key, _, value = word.partition("=")
+    return key, int(value) if re.fullmatch(r"[0-9]{1,9}", value) else value
+
+
+async def _calls(talk: Talk, given: list[str]) -> str:
+    count, size = int(given[0]), int(given[1]) if len(given) > 1 else 0
+    path = "./" * (size // 2) or "."  # the same folder, however long
+    calls = [ToolCall(name="list_files", arguments={"path": path}) for _ in range(count)]
+    results = await talk.call_all(talk.words(f"{count} calls.", f"{count} 次调用。"), calls)
+    good = sum(result.success for result in results)
+    return talk.words(f"{good} of {count} calls worked.", f"{count} 次调用，成功 {good} 次。")
 
 
 async def _progress(talk: Talk, given: list[str]) -> str:
@@ -175,6 +201,16 @@ async def _slow(talk: Talk, given: list[str]) -> str:
     await talk.clock.sleep(float(given[0]))
     took = echo_text.seconds(given[0], talk.zh)
     return talk.words(f"That took {took}.", f"用了 {took}。")
+
+
+async def _hang(talk: Talk, given: list[str]) -> str:
+    """Badly behaved on purpose: it shows that a turn which will not stop holds up nothing else."""
+    until = talk.clock.monotonic() + float(given[0])
+    while (left := until - talk.clock.monotonic()) > 0:
+        with contextlib.suppress(asyncio.CancelledError):
+            await talk.clock.sleep(left)
+    took = echo_text.seconds(given[0], talk.zh)
+    return talk.words(f"Nothing could stop me for {took}.", f"{took} 里谁也停不了我。")
 
 
 async def _fail(talk: Talk, given: list[str]) -> str:
@@ -203,10 +239,22 @@ def _words(least: int, most: int) -> Callable[[list[str]], bool]:
     return lambda given: least <= len(given) <= most and all(given)
 
 
-def _number(most: int) -> Callable[[list[str]], bool]:
-    return lambda given: (
-        len(given) == 1 and bool(re.fullmatch(r"[0-9]{1,7}", given[0])) and int(given[0]) <= most
-    )
+def _number(most: int, *more: int) -> Callable[[list[str]], bool]:
+    """A number up to ``most``, and maybe others behind it, up to ``more``."""
+    bounds = (most, *more)
+
+    def fits(given: list[str]) -> bool:
+        good = [
+            re.fullmatch(r"[0-9]{1,7}", word) and int(word) <= up
+            for word, up in zip(given, bounds, strict=False)
+        ]
+        return 1 <= len(given) == len(good) and all(good)
+
+    return fits
+
+
+def _pairs(given: list[str]) -> bool:
+    return bool(given and given[0]) and all("=" in word for word in given[1:])
 
 
 def _seconds(given: list[str]) -> bool:
@@ -268,12 +316,28 @@ COMMANDS = (
         _number(echo_text.LONG_CHARACTERS),
     ),
     Command(
-        "steps N",
-        f"an answer in N steps, up to {MOST_STEPS}",
-        "步骤 N",
-        f"分 N 步回答，最多 {MOST_STEPS}",
+        "steps N [M]",
+        f"an answer in N steps, up to {MOST_STEPS}, each of M characters more",
+        "步骤 N [M]",
+        f"分 N 步回答，最多 {MOST_STEPS}，每步再加 M 个字符",
         _steps,
-        _number(MOST_STEPS),
+        _number(MOST_STEPS, echo_text.LONG_CHARACTERS),
+    ),
+    Command(
+        "call TOOL [NAME=VALUE ...]",
+        "call any tool, also one that is not there",
+        "调用 工具 [参数=值 ...]",
+        "调用任何工具，没有的也行",
+        _call,
+        _pairs,
+    ),
+    Command(
+        "calls N [BYTES]",
+        f"N calls in one step, up to {MOST_CALLS}, with so many bytes of arguments each",
+        "连调 N [字节]",
+        f"一步里调用 N 次，最多 {MOST_CALLS}，每次的参数有这么多字节",
+        _calls,
+        _number(MOST_CALLS, MOST_ARGUMENT_BYTES),
     ),
     Command(
         "progress N",
@@ -289,6 +353,14 @@ COMMANDS = (
         "慢 秒数",
         f"晚些回答，最多 {MOST_SECONDS}",
         _slow,
+        _seconds,
+    ),
+    Command(
+        "hang SECONDS",
+        f"go on although I am stopped, up to {MOST_SECONDS}",
+        "卡住 秒数",
+        f"停也停不下来，最多 {MOST_SECONDS}",
+        _hang,
         _seconds,
     ),
     Command("fail [CODE]", "end the turn with an error", "失败 [代码]", "让这一轮出错", _fail, _code),

@@ -1,8 +1,9 @@
 """One turn of the echo agent: what it says, and what it asks for."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from bridge.agents.contract import Gate, Sink, Turn
+from bridge.agents.contract import Gate, HistoryEntry, Sink, ToolCall, Turn
 from bridge.agents.echo_text import pieces
 from bridge.clock import Clock
 from bridge.tools.contract import ToolResult
@@ -19,12 +20,21 @@ class Talk:
         self.steps = 0
         self.zh = False
         self._sink, self._gate = sink, gate
+        self._seen: tuple[HistoryEntry, ...] | None = None  # by the step that has begun
 
-    async def say(self, text: str) -> None:
+    async def seen(self) -> tuple[HistoryEntry, ...]:
+        """What a model would see in the step that comes, or has begun."""
+        if self._seen is None:
+            self._seen = await self._sink.begin()
+        return self._seen
+
+    async def say(self, text: str, calls: Sequence[ToolCall] = ()) -> None:
         """One step: the text as a preview, piece by piece, then whole."""
+        await self.seen()
         for piece in pieces(text):
             await self._sink.delta(piece)
-        await self._sink.completed(text)
+        await self._sink.completed(text, calls)
+        self._seen = None
         self.steps += 1
 
     def words(self, english: str, chinese: str) -> str:
@@ -40,5 +50,9 @@ class Talk:
                 f"这个会话没有工具 {tool}，我做不了。",
             )
             return ToolResult(False, text)
-        await self.say(saying)
-        return await self._gate.call(tool, arguments)
+        return (await self.call_all(saying, [ToolCall(name=tool, arguments=arguments)]))[0]
+
+    async def call_all(self, saying: str, calls: Sequence[ToolCall]) -> list[ToolResult]:
+        """Say what comes, then make the calls in order, whether the session has their tools or not."""
+        await self.say(saying, calls)
+        return [await self._gate.call(call) for call in calls]

@@ -1,13 +1,13 @@
 """What the echo agent says: pure functions from a turn to text."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from bridge.agents.contract import HistoryEntry, Role, TurnFile
 from bridge.media.sizes import shown_size
 
 ECHO_CHARACTERS = 20_000
-LONG_CHARACTERS = 200_000
+LONG_CHARACTERS = 2_000_000  # over what a step may hold, so that refusals can be seen
 _QUOTE_CHARACTERS = 200
 _HISTORY_ENTRIES = 20
 
@@ -79,16 +79,19 @@ def describe(file: TurnFile, zh: bool = False) -> str:
     return f"{line}, which says: {file.transcript}" if file.transcript else line
 
 
-def recall(history: Iterable[HistoryEntry], zh: bool = False) -> str:
-    """What was said before, the newest last."""
+def recall(history: Sequence[HistoryEntry], zh: bool = False) -> str:
+    """What was said before, the newest last; first of all, how much of it is out of sight."""
     words = {Role.USER: "你" if zh else "you", Role.ASSISTANT: "我" if zh else "I"}
     said = [entry for entry in history if entry.role in words and (entry.text.strip() or entry.files)]
-    if not said:
+    gone = sum(entry.covers for entry in history)
+    if not said and not gone:
         return "之前什么也没有说过。" if zh else "Nothing was said before."
     lines = [
         f"{words[entry.role]}{'：' if zh else ': '}{_recalled(entry, zh)}"
         for entry in said[-_HISTORY_ENTRIES:]
     ]
+    if gone:
+        lines.insert(0, f"（更早的 {gone} 条看不到了）" if zh else f"(out of sight: {gone} earlier ones)")
     if zh:
         return "\n".join([f"到现在有 {len(said)} 条消息，最后的是：", *lines])
     messages = "was 1 message" if len(said) == 1 else f"were {len(said)} messages"

@@ -7,7 +7,7 @@ from pathlib import Path
 from bridge.agents.contract import AgentError
 from bridge.clock import unix_ms
 from bridge.errors import StoreError
-from bridge.logs import get_logger
+from bridge.logs import clean, get_logger
 from bridge.protocol.codec import write
 from bridge.protocol.events import (
     SessionTrimmed,
@@ -19,10 +19,9 @@ from bridge.protocol.events import (
 )
 from bridge.protocol.shared import Usage
 from bridge.sessions.context import Context
-from bridge.sessions.history import encode, is_too_large
+from bridge.sessions.history import Trim, encode, is_too_large
 from bridge.sessions.isolate import Isolated, finish
-from bridge.sessions.progress import clean
-from bridge.sessions.scope import TurnScope, Work
+from bridge.sessions.scope import TurnScope, Work, too_large
 from bridge.sessions.turns import TurnRun
 from bridge.store.contract import BeginTurn, EndTurn
 
@@ -48,9 +47,9 @@ class ActiveTurn:
         self._recorded = self._cancelled = self._over = False
 
     def cancel(self) -> bool:
-        """Stop the turn, if it is not over yet: it then ends as cancelled."""
+        """Stop the turn: it then ends as cancelled. False: it ends in another way already."""
         if self._over:
-            return False
+            return self._cancelled
         self._cancelled = True
         if self._task is not None:
             self._task.cancel()
@@ -101,7 +100,7 @@ class ActiveTurn:
         self._over = True
         self._scope.close()
         if error is None and is_too_large(self._scope.entries):
-            error = AgentError("history_limit", "the turn alone is more than a session's history holds")
+            error = too_large()
         completed = error is None and not self._cancelled
         if not completed:
             await self._remove_copies()
@@ -120,14 +119,14 @@ class ActiveTurn:
         if not self._recorded:
             await self._context.events.send(ending, reply_seconds)
             return
-        dropped = await self._trim() if completed else 0
+        trim = await self._trim() if completed else None
 
         async def record(event: TurnEvent) -> None:
-            await self._record(event, completed, dropped)
+            await self._record(event, completed, trim)
 
         await self._context.events.send_recorded(ending, record, reply_seconds)
 
-    async def _record(self, event: TurnEvent, completed: bool, dropped: int) -> None:
+    async def _record(self, event: TurnEvent, completed: bool, trim: Trim | None) -> None:
         """Store the turn's end, and what it adds to the history when it was completed."""
         added = self._scope.entries if completed else []
         said = [self._scope.said] if self._scope.said else []
@@ -139,36 +138,35 @@ class ActiveTurn:
             history=tuple(encode(entry) for entry in added),
             seq=event.seq,
             now_ms=unix_ms(self._context.services.clock.now()),
-            dropped=dropped,
+            dropped=trim.dropped if trim else 0,
+            note=encode(trim.note) if trim and trim.note else "",
         )
         await self._context.services.store.do(step)
-        self._context.history.add(added, dropped)
+        self._context.history.add(added, trim)
 
     async def _end_unsent(self) -> None:
         """Record the end of a turn that no client was told of."""
         self._over = True
         try:
-            await self._record(self._event(TurnCancelled)(self._context.events.last), False, 0)
+            await self._record(self._event(TurnCancelled)(self._context.events.last), False, None)
         except StoreError as error:
             log.error("turn.end_not_recorded", session=self._context.session_id, error=error)
 
-    async def _trim(self) -> int:
-        """Tell the client how many of the oldest messages have to go; returns that."""
-        history = self._context.history
-        dropped = history.surplus(self._scope.entries)
-        if dropped:
-            left = history.size_bytes(dropped, self._scope.entries)
+    async def _trim(self) -> Trim | None:
+        """Tell the client what gives way to this turn, if anything has to; returns that."""
+        trim = self._context.history.trim(self._scope.entries)
+        if trim:
             await self._context.events.send(
                 lambda seq: SessionTrimmed(
                     request_id=self.work.request_id,
                     session_id=self._context.session_id,
                     seq=seq,
-                    removed_messages=dropped,
-                    history_bytes=left,
+                    removed_messages=trim.removed,
+                    history_bytes=trim.left_bytes,
                 ),
                 self._context.services.deadlines.reply,
             )
-        return dropped
+        return trim
 
     def _ending(self, error: BaseException | None) -> End:
         usage = self._run.usage
@@ -178,7 +176,7 @@ class ActiveTurn:
             tokens = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
             return self._event(TurnCompleted, steps=usage.steps, usage=tokens)
         if isinstance(error, AgentError):
-            message = clean(str(error))[:FAILURE_CHARACTERS]
+            message = " ".join(clean(str(error)).split())[:FAILURE_CHARACTERS]
             return self._event(TurnFailed, code=error.code, message=message)
         log.error("turn.broken", session=self._context.session_id, error=error)
         return self._event(

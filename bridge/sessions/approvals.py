@@ -35,14 +35,18 @@ class Approvals:
     def __init__(self) -> None:
         self._open: dict[str, asyncio.Future[bool]] = {}
 
-    async def ask(self, announce: Callable[[str], Awaitable[None]]) -> bool:
-        """Announce a new question under its id and wait for the answer. Cancelling withdraws it."""
+    async def ask(self, announce: Callable[[str], Awaitable[None]], seconds: float) -> bool:
+        """Announce a new question under its id and wait for the answer. Cancelling withdraws it.
+
+        After ``seconds``, if not 0, it is withdrawn and the answer is no.
+        """
         approval_id = new_uuid()
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._open[approval_id] = answer
         try:
             await announce(approval_id)
-            return await answer
+            await asyncio.wait([answer], timeout=seconds or None)
+            return answer.done() and answer.result()
         finally:
             self._open.pop(approval_id, None)
 
@@ -53,6 +57,6 @@ class Approvals:
             RequestError: ``approval_not_found``: unknown, answered or withdrawn.
         """
         answer = self._open.pop(approval_id, None)
-        if answer is None or answer.done():
+        if answer is None:
             raise RequestError("approval_not_found", "no such question is open: it was answered or withdrawn")
         answer.set_result(approved)

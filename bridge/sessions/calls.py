@@ -2,14 +2,15 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bridge.agents.contract import AgentError, HistoryEntry, Role
-from bridge.ids import new_uuid
+from bridge.agents.contract import AgentError, HistoryEntry, Role, ToolCall
+from bridge.protocol import json_rules
+from bridge.protocol.errors import ProtocolError
 from bridge.protocol.events import (
     ApprovalRequested,
-    AssistantCompleted,
     ToolCompleted,
     ToolProgress,
     ToolProposed,
@@ -38,27 +39,34 @@ class Calls:
     def __init__(self, scope: TurnScope) -> None:
         self._scope = scope
         self._one_by_one = asyncio.Lock()
-        self._step: AssistantCompleted | None = None
-        self._calls = 0
+        self._expected: dict[str, ToolCall] = {}
 
-    async def call(self, name: str, arguments: Any) -> ToolResult:
-        """See ``Gate``; raises AgentError (``tool_limit``) when a step asks for too much."""
+    def expect(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+        """The calls of a step, as they are made and stored.
+
+        Raises:
+            AgentError: ``tool_limit``: none of them may be made.
+        """
+        if len(calls) > STEP_CALLS:
+            raise AgentError("tool_limit", f"the agent asked for over {STEP_CALLS} calls at once")
+        asked = tuple(
+            ToolCall(name=whole(call.name), arguments=_plain(call.arguments), call_id=whole(call.call_id))
+            for call in calls
+        )
+        self._expected = {call.call_id: call for call in asked}
+        return asked
+
+    async def call(self, call: ToolCall) -> ToolResult:
+        """See ``Gate``; raises AgentError for a call that the last step did not ask for."""
         async with self._one_by_one:
-            self._check_limits(arguments)
-            call_id = new_uuid()
+            asked = self._expected.pop(whole(call.call_id), None)
+            if asked is None:
+                raise AgentError("internal_error", "the agent made a call that its step did not ask for")
+            call_id, name, arguments = asked.call_id, asked.name, asked.arguments
             await self._scope.send(ToolProposed, call_id=call_id, name=name, arguments=arguments)
             result = await self._judge(call_id, name, arguments)
             await self._report(call_id, name, result)
             return result
-
-    def _check_limits(self, arguments: Any) -> None:
-        if self._step is not self._scope.said:
-            self._step, self._calls = self._scope.said, 0
-        self._calls += 1
-        if self._calls > STEP_CALLS:
-            raise AgentError("tool_limit", f"the agent asked for over {STEP_CALLS} calls at once")
-        if len(json.dumps(arguments, ensure_ascii=False).encode(errors="replace")) > ARGUMENT_BYTES:
-            raise AgentError("tool_limit", f"a call's arguments are over {ARGUMENT_BYTES} bytes")
 
     async def _judge(self, call_id: str, name: str, arguments: Any) -> ToolResult:
         """What comes of the call, up to and without its report."""
@@ -87,11 +95,11 @@ class Calls:
                 call_id=call.call_id,
                 name=call.tool.name,
                 risk=call.tool.risk.value,
-                cwd=str(self._scope.context.cwd),
+                cwd=str(context.cwd),
                 summary=one_line(whole(call.tool.summary(call.arguments))),
             )
 
-        return await self._scope.context.approvals.ask(announce)
+        return await context.approvals.ask(announce, context.services.table.approval_seconds)
 
     async def _run(self, call: Call) -> ToolResult:
         async def show(text: str) -> None:
@@ -115,9 +123,7 @@ class Calls:
             output=result.output,
             truncated=result.truncated,
         )
-        self._scope.entries.append(
-            HistoryEntry(role=Role.TOOL, text=result.output, name=name, call_id=call_id)
-        )
+        self._scope.add(HistoryEntry(role=Role.TOOL, text=result.output, name=name, call_id=call_id))
         if reply_attachment(name, result.success, result.output):
             self._scope.attached.append(report)
 
@@ -125,3 +131,19 @@ class Calls:
         attachment = reply_attachment(name, result.success, result.output)
         if attachment is not None:
             self._scope.copies.append(attachment.path)
+
+
+def _plain(arguments: Any) -> Any:
+    """``arguments`` as the wire and the store can hold them: lone surrogates become ``?``.
+
+    Raises:
+        AgentError: ``tool_limit``: they are too large, too deep, or no JSON.
+    """
+    data = json.dumps([arguments], ensure_ascii=False).encode(errors="replace")
+    if len(data) - len("[]") > ARGUMENT_BYTES:
+        raise AgentError("tool_limit", f"a call's arguments are over {ARGUMENT_BYTES} bytes")
+    try:
+        json_rules.parse(data)
+    except ProtocolError as error:
+        raise AgentError("tool_limit", "a call's arguments are no JSON that can be passed on") from error
+    return json.loads(data)[0]

@@ -9,6 +9,7 @@ from bridge.protocol.events import AssistantCompleted, ToolCompleted, TurnEvent
 from bridge.protocol.shared import Attachment
 from bridge.sessions.context import Context
 from bridge.sessions.errors import FrameTooLargeError
+from bridge.sessions.history import MOST_BYTES, MOST_ENTRIES
 
 Event = TypeVar("Event", bound=TurnEvent)
 
@@ -36,11 +37,23 @@ class TurnScope:
         self.said: AssistantCompleted | None = None
         self.attached: list[ToolCompleted] = []
         self.copies: list[str] = []
+        self._text_bytes = 0
         self._closed = False
 
     def close(self) -> None:
         """Send no more events: the terminal one is due."""
         self._closed = True
+
+    def add(self, entry: HistoryEntry) -> None:
+        """Let ``entry`` follow the others.
+
+        Raises:
+            AgentError: ``history_limit``: they can never be stored, so nothing more of them need be kept.
+        """
+        self._text_bytes += len(entry.text.encode())
+        if self._text_bytes > MOST_BYTES or len(self.entries) == MOST_ENTRIES:
+            raise too_large()
+        self.entries.append(entry)
 
     async def send(self, kind: type[Event], **fields: Any) -> Event:
         """Send an event of the turn, waiting for as long as the client does not read.
@@ -70,6 +83,10 @@ class TurnScope:
             seq=seq,
             **fields,
         )
+
+
+def too_large() -> AgentError:
+    return AgentError("history_limit", "the turn alone is more than a session's history holds")
 
 
 def whole(text: str) -> str:

@@ -1,10 +1,12 @@
 """One turn: the agent runs, and what it says becomes events and history."""
 
 import asyncio
+from collections.abc import Sequence
 
-from bridge.agents.contract import AgentError, AgentUsage, HistoryEntry, Role, Turn, TurnFile
-from bridge.protocol.events import AssistantCompleted, AssistantDelta
+from bridge.agents.contract import AgentError, AgentUsage, HistoryEntry, Role, ToolCall, Turn, TurnFile
+from bridge.protocol.events import AssistantCompleted, AssistantDelta, ContextCompacted
 from bridge.sessions.attachments import describe
+from bridge.sessions.budget import budget, entry_tokens, select
 from bridge.sessions.calls import Calls
 from bridge.sessions.scope import TurnScope, whole
 
@@ -17,18 +19,40 @@ class TurnRun:
     def __init__(self, scope: TurnScope) -> None:
         self.scope = scope
         self.usage: AgentUsage | None = None
+        self._calls = Calls(scope)
+        self._steps = 0
         self._preview: list[str] = []
         self._preview_bytes = 0
 
     async def run(self) -> None:
         """Raises AgentError: the turn failed."""
         files = await asyncio.to_thread(self._files)
-        self.scope.entries.append(self._question(files))
+        self.scope.add(HistoryEntry(role=Role.USER, text=self.scope.work.prompt, files=files))
         agent = self.scope.context.services.agent
-        usage = await agent.run(self._turn(files), self, Calls(self.scope))
+        usage = await agent.run(self._turn(files), self, self._calls)
         if self._preview or self.scope.said is None:  # every step ends with its whole text
             await self.completed("".join(self._preview))
         self.usage = usage
+
+    async def begin(self, system: str = "") -> tuple[HistoryEntry, ...]:
+        context, turn = self.scope.context, self.scope.entries
+        self._steps += 1
+        most = context.services.table.max_steps
+        if self._steps > most:
+            raise AgentError(
+                "step_limit", f"the turn took {most} steps and was not done: ask for less at once"
+            )
+        room = budget(context.services.table.context_max_tokens, system, context.tools.values())
+        sizes = [*context.history.tokens, *map(entry_tokens, turn)]
+        chosen = select([*context.history.entries, *turn], sizes, room)
+        if chosen.removed:
+            await self.scope.send(
+                ContextCompacted,
+                before_tokens=chosen.before_tokens,
+                after_tokens=chosen.after_tokens,
+                removed_messages=chosen.removed,
+            )
+        return chosen.entries
 
     async def delta(self, text: str) -> None:
         text = whole(text)
@@ -38,21 +62,18 @@ class TurnRun:
         if text:
             await self.scope.send(AssistantDelta, content=text)
 
-    async def completed(self, text: str) -> None:
+    async def completed(self, text: str, calls: Sequence[ToolCall] = ()) -> None:
         text = whole(text)
         _check_size(len(text.encode()))
         self._preview.clear()
         self._preview_bytes = 0
         self.scope.said = await self.scope.send(AssistantCompleted, content=text)
-        self.scope.entries.append(HistoryEntry(role=Role.ASSISTANT, text=text))
+        asked = self._calls.expect(calls)
+        self.scope.add(HistoryEntry(role=Role.ASSISTANT, text=text, calls=asked))
 
     def _files(self) -> tuple[TurnFile, ...]:
         with_path = not self.scope.context.settings.no_tools
         return tuple(describe(one, with_path=with_path) for one in self.scope.work.attachments)
-
-    def _question(self, files: tuple[TurnFile, ...]) -> HistoryEntry:
-        named = tuple(str(file.path) if file.path else file.name for file in files)
-        return HistoryEntry(role=Role.USER, text=self.scope.work.prompt, files=named)
 
     def _turn(self, files: tuple[TurnFile, ...]) -> Turn:
         context = self.scope.context
@@ -60,7 +81,6 @@ class TurnRun:
             session_id=context.session_id,
             prompt=self.scope.work.prompt,
             files=files,
-            history=context.history.entries,
             tools=context.tools,
             cwd=context.cwd,
             channel=context.settings.channel,

@@ -60,8 +60,8 @@ class EndTurn(Step[None]):
 
     ``events`` are the encoded frames that an attaching client is told: the last ``assistant.completed``, the
     successful ``chat_attach`` results, the terminal event. ``history`` are JSON entries appended to the
-    session; empty for a failed or cancelled turn. ``dropped`` oldest entries are removed first. ``seq`` is
-    exact.
+    session; empty for a failed or cancelled turn. Before that the ``dropped`` oldest entries give way to
+    ``note``, an entry, or to nothing (""). ``seq`` is exact.
     """
 
     session_id: SessionId
@@ -71,6 +71,7 @@ class EndTurn(Step[None]):
     seq: int
     now_ms: int
     dropped: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

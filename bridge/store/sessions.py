@@ -40,6 +40,9 @@ _FORGET_BINDINGS = """
 _FORGET_OLDEST = """
     DELETE FROM history WHERE id IN (SELECT id FROM history WHERE session_id = ? ORDER BY id LIMIT ?)
 """
+_REWRITE_OLDEST = """
+    UPDATE history SET entry = ?2 WHERE id = (SELECT min(id) FROM history WHERE session_id = ?1)
+"""
 
 
 def bind_session(db: Cursor, step: BindSession) -> None:
@@ -81,10 +84,17 @@ def end_turn(db: Cursor, step: EndTurn) -> None:
         [(session, frame) for frame in step.events],
     )
     if step.dropped > 0:
-        db.execute(_FORGET_OLDEST, (session, step.dropped))
+        _trim(db, step)
     db.executemany(
         "INSERT INTO history (session_id, entry) VALUES (?, ?)", [(session, entry) for entry in step.history]
     )
+
+
+def _trim(db: Cursor, step: EndTurn) -> None:
+    """The last row that would go becomes the note, which so comes before all that stay."""
+    db.execute(_FORGET_OLDEST, (step.session_id, step.dropped - bool(step.note)))
+    if step.note:
+        db.execute(_REWRITE_OLDEST, (step.session_id, step.note))
 
 
 def clear_session(db: Cursor, step: ClearSession) -> None:

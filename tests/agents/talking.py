@@ -1,12 +1,12 @@
 """A turn of the echo agent, and all that came of it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bridge.agents.contract import AgentUsage, HistoryEntry, Turn, TurnFile
+from bridge.agents.contract import AgentUsage, HistoryEntry, Role, ToolCall, Turn, TurnFile
 from bridge.agents.echo import Echo
 from bridge.channel.testing.clock import FakeClock
 from bridge.paths import Home
@@ -21,8 +21,11 @@ class Talked:
     tools: Mapping[str, Tool]
     cwd: Path
     denies: bool = False
+    history: tuple[HistoryEntry, ...] = ()
+    begun: int = 0
     previews: list[str] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
+    expected: list[ToolCall] = field(default_factory=list)
     calls: list[tuple[str, Any]] = field(default_factory=list)
     results: list[ToolResult] = field(default_factory=list)
     progress: list[str] = field(default_factory=list)
@@ -32,26 +35,32 @@ class Talked:
     def answer(self) -> str:
         return self.steps[-1]
 
+    async def begin(self, system: str = "") -> tuple[HistoryEntry, ...]:
+        self.begun += 1
+        return (*self.history, HistoryEntry(role=Role.USER, text="now"))
+
     async def delta(self, text: str) -> None:
         self.previews.append(text)
 
-    async def completed(self, text: str) -> None:
+    async def completed(self, text: str, calls: Sequence[ToolCall] = ()) -> None:
         self.steps.append(text)
+        self.expected = list(calls)
 
-    async def call(self, name: str, arguments: Any) -> ToolResult:
-        self.calls.append((name, arguments))
-        result = (
-            ToolResult(False, "The call was denied.") if self.denies else await self._run(name, arguments)
-        )
+    async def call(self, call: ToolCall) -> ToolResult:
+        self.expected.remove(call)
+        self.calls.append((call.name, call.arguments))
+        result = ToolResult(False, "The call was denied.") if self.denies else await self._run(call)
         self.results.append(result)
         return result
 
-    async def _run(self, name: str, arguments: Any) -> ToolResult:
+    async def _run(self, call: ToolCall) -> ToolResult:
         async def show(line: str) -> None:
             self.progress.append(line)
 
-        tool = self.tools[name]
-        return await tool.run(read_arguments(tool.arguments, arguments), CallPlace(self.cwd, show))
+        tool = self.tools.get(call.name)
+        if tool is None:
+            return ToolResult(False, "There is no such tool here.")
+        return await tool.run(read_arguments(tool.arguments, call.arguments), CallPlace(self.cwd, show))
 
 
 @dataclass
@@ -70,8 +79,8 @@ class Talker:
     async def say(self, prompt: str, *, seconds: float = 0) -> Talked:
         """Run a turn; ``seconds`` pass while it runs."""
         tools = tools_for(self.home, self.clock, self.no_tools, self.channel)
-        talked = Talked(tools, self.cwd, self.denies)
-        turn = Turn("s", prompt, self.files, self.history, tools, self.cwd, self.channel)
+        talked = Talked(tools, self.cwd, self.denies, self.history)
+        turn = Turn("s", prompt, self.files, tools, self.cwd, self.channel)
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(Echo(self.clock).run(turn, talked, talked))
             while seconds and not running.done():

@@ -1,3 +1,5 @@
+import asyncio
+import contextlib
 import json
 from pathlib import Path
 
@@ -7,6 +9,7 @@ from bridge.agents.contract import AgentError, HistoryEntry, Role
 from bridge.agents.echo_commands import COMMANDS, MOST_COMMANDS, parse
 from bridge.agents.echo_talk import NO_TOOLS, NO_TOOLS_ZH
 from bridge.agents.echo_text import MARKDOWN, MENTION
+from bridge.channel.testing.clock import settle, until
 from bridge.media.images import image_size
 from bridge.paths import Home
 from tests.agents.talking import Talked, Talker
@@ -31,11 +34,11 @@ def attached(talked: Talked) -> Path:
         "read two names",
         "write name",
         "long ago",
-        "long 200001",
+        "long 2000001",
         "long -1",
         "long 1 2",
         "long ٣",
-        "steps 101",
+        "steps 1001",
         "progress 301",
         "slow 1e3",
         "slow 3601",
@@ -43,6 +46,12 @@ def attached(talked: Talked) -> Path:
         "slow nan",
         "fail Provider",
         "fail two words",
+        "steps 3 2000001",
+        "steps 3 4 5",
+        "calls 101",
+        "call list_files path",
+        'call "" path=a',
+        "hang 3601",
         "picture of a cat",
         "list of things",
         "empty handed",
@@ -76,7 +85,7 @@ def test_no_two_commands_share_a_name() -> None:
 async def test_help_names_every_command(talker: Talker) -> None:
     answer = (await talker.say("help")).answer
     assert all(command.usage in answer and command.names[1] in answer for command in COMMANDS)
-    assert "up to 200000" in answer
+    assert "up to 2000000" in answer
     assert "up to 3600" in answer
     answer = (await talker.say("帮助")).answer
     assert all(command.usage_zh in answer and command.names[0] in answer for command in COMMANDS)
@@ -84,7 +93,22 @@ async def test_help_names_every_command(talker: Talker) -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["read", "attach", "make", "slow", "long", "write", "steps", "progress", "读取"]
+    "word",
+    [
+        "read",
+        "attach",
+        "make",
+        "slow",
+        "long",
+        "write",
+        "steps",
+        "progress",
+        "读取",
+        "call",
+        "calls",
+        "hang",
+        "卡住",
+    ],
 )
 async def test_a_command_that_lacks_its_words_tells_its_usage(word: str, talker: Talker) -> None:
     answer = (await talker.say(word)).answer
@@ -103,8 +127,13 @@ async def test_commands_in_chinese_are_answered_in_chinese(talker: Talker) -> No
 
 
 async def test_history_tells_what_was_said(talker: Talker) -> None:
-    talker.history = (HistoryEntry(role=Role.USER, text="my name is Ann"),)
-    assert "you: my name is Ann" in (await talker.say("history")).answer
+    talker.history = (
+        HistoryEntry(role=Role.NOTE, text="", covers=4),
+        HistoryEntry(role=Role.USER, text="my name is Ann"),
+    )
+    talked = await talker.say("history")
+    assert talked.answer.splitlines()[1:] == ["(out of sight: 4 earlier ones)", "you: my name is Ann"]
+    assert talked.begun == 1  # the step in which it is said
 
 
 async def test_files_are_listed_read_and_written_by_tools(talker: Talker) -> None:
@@ -183,6 +212,45 @@ async def test_steps_are_said_one_after_the_other(talker: Talker) -> None:
     assert talked.steps == ["Step 1 of 3.", "Step 2 of 3.", "Step 3 of 3, the last one."]
     assert talked.usage is not None
     assert talked.usage.steps == 3
+
+
+async def test_steps_may_be_long(talker: Talker) -> None:
+    talked = await talker.say("steps 2 500")
+    assert [step.partition("\n\n")[0] for step in talked.steps] == [
+        "Step 1 of 2.",
+        "Step 2 of 2, the last one.",
+    ]
+    assert [len(step.partition("\n\n")[2]) for step in talked.steps] == [500, 500]
+    assert talked.begun == 2
+
+
+async def test_any_tool_can_be_called_and_many_at_once(talker: Talker) -> None:
+    talked = await talker.say("call write_file path=a.txt text=hello")
+    assert talked.calls == [("write_file", {"path": "a.txt", "text": "hello"})]
+    assert talked.answer == "Wrote 5 bytes."
+    assert (await talker.say("call nothing seconds=3 more=")).calls == [
+        ("nothing", {"seconds": 3, "more": ""})
+    ]
+    talked = await talker.say("calls 3")
+    assert talked.answer == "3 of 3 calls worked."
+    assert talked.calls == [("list_files", {"path": "."})] * 3
+    talked = await talker.say("连调 2 4000")
+    assert talked.answer == "2 次调用，成功 2 次。"
+    assert len(talked.calls[0][1]["path"]) == 4000
+    talker.no_tools = True  # the server has to judge it
+    assert (await talker.say("call read_file path=a.txt")).calls == [("read_file", {"path": "a.txt"})]
+
+
+async def test_a_hanging_turn_goes_on_although_it_is_cancelled(talker: Talker) -> None:
+    hanging = asyncio.ensure_future(talker.say("hang 2"))  # noqa: TID251 - cancelled right here
+    await until(lambda: bool(talker.clock.waits()))
+    for _ in range(2):
+        hanging.cancel()
+        await settle()
+        assert not hanging.done()
+        await talker.clock.advance(1)
+    with contextlib.suppress(asyncio.CancelledError):
+        await hanging
 
 
 async def test_progress_is_shown_second_by_second(talker: Talker) -> None:

@@ -14,7 +14,7 @@ from tests.agents.talking import Talked
 async def test_only_the_sessions_tools_are_asked_for(no_tools: bool, tmp_path: Path) -> None:
     tools = tools_for(Home(tmp_path / "home"), FakeClock(), no_tools, "")
     talked = Talked(tools, tmp_path)
-    talk = Talk(Turn("s", "", (), (), tools, tmp_path), talked, talked, FakeClock())
+    talk = Talk(Turn("s", "", (), tools, tmp_path), talked, talked, FakeClock())
     listed = await talk.call("I look.", "list_files", {})
     refused = await talk.call("I send.", "chat_attach", {"path": "a"})
     assert listed.success is not no_tools

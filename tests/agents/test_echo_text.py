@@ -33,7 +33,7 @@ def test_chinese_is_answered_in_chinese() -> None:
     )
     assert describe(VOICE, zh=True) == "- 语音 （无名）（7 bytes），内容是：good morning"
     assert echo("长" * (ECHO_CHARACTERS + 5), ()).endswith("长…（还有 5 个字符）")
-    entry = HistoryEntry(role=Role.USER, text="看", files=("a",))
+    entry = HistoryEntry(role=Role.USER, text="看", files=(PHOTO,))
     assert recall([entry], zh=True) == "到现在有 1 条消息，最后的是：\n你：看 [文件: 1]"
     assert recall([entry]).startswith("So far there was 1 message.")
 
@@ -61,11 +61,11 @@ def test_a_long_prompt_says_how_much_was_left_out() -> None:
 def test_what_was_said_before_is_told_with_the_newest_last() -> None:
     assert recall(()) == "Nothing was said before."
     history = [
-        HistoryEntry(role=Role.USER, text="look\nhere", files=("a", "b")),
+        HistoryEntry(role=Role.USER, text="look\nhere", files=(PHOTO, VOICE)),
         HistoryEntry(role=Role.ASSISTANT, text=""),
         HistoryEntry(role=Role.TOOL, text="hidden", name="read_file"),
         HistoryEntry(role=Role.ASSISTANT, text="nice"),
-        HistoryEntry(role=Role.USER, text="", files=("c",)),
+        HistoryEntry(role=Role.USER, text="", files=(VOICE,)),
     ]
     assert recall(history).splitlines() == [
         "So far there were 3 messages. The last ones:",
@@ -75,6 +75,13 @@ def test_what_was_said_before_is_told_with_the_newest_last() -> None:
     ]
 
 
+def test_what_is_out_of_sight_is_counted() -> None:
+    gone = HistoryEntry(role=Role.NOTE, text="no matter", covers=3)
+    assert recall([gone]) == "So far there were 0 messages. The last ones:\n(out of sight: 3 earlier ones)"
+    said = recall([gone, HistoryEntry(role=Role.USER, text="好")], zh=True)
+    assert said == "到现在有 1 条消息，最后的是：\n（更早的 3 条看不到了）\n你：好"
+
+
 def test_a_long_history_is_cut_to_its_end() -> None:
     said = recall([HistoryEntry(role=Role.USER, text=f"{n} " + "x" * 500) for n in range(50)])
     assert "you: 49 xxx" in said
@@ -82,7 +89,7 @@ def test_a_long_history_is_cut_to_its_end() -> None:
     assert len(said) < 6000
 
 
-@given(st.integers(0, LONG_CHARACTERS))
+@given(st.integers(0, 100_000) | st.just(LONG_CHARACTERS))
 def test_a_long_answer_has_exactly_its_characters(characters: int) -> None:
     text = long(characters)
     assert len(text) == characters

@@ -6,7 +6,7 @@ import random
 import re
 from pathlib import Path
 
-from bridge.agents.contract import Agent, AgentSettings, AgentSpec, AgentUsage, Gate, Sink, Turn
+from bridge.agents.contract import Agent, AgentSettings, AgentSpec, AgentUsage, Gate, Sink, ToolCall, Turn
 
 TOKEN = re.compile(r"token-[0-9a-f]{12}")
 LONG_LINES = 900  # over 16 KiB, so that the answer takes more than one part
@@ -35,8 +35,9 @@ class CrashAgent:
         if " file" in turn.prompt and "chat_attach" in turn.tools:
             name = file_name(token)
             await asyncio.to_thread((turn.cwd / name).write_text, f"the file of {token}\n")
-            await sink.completed("Here it comes.")
-            await gate.call("chat_attach", {"path": name})
+            call = ToolCall(name="chat_attach", arguments={"path": name})
+            await sink.completed("Here it comes.", [call])
+            await gate.call(call)
         await sink.completed(answer(token, long=" long" in turn.prompt))
         return AgentUsage(steps=1)
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from bridge.agents.contract import AgentError, AgentUsage, Gate, Role, Sink, Turn
+from bridge.agents.contract import AgentError, AgentUsage, Gate, Role, Sink, ToolCall, Turn
 from bridge.config import SessionsTable
 from bridge.ids import SessionId
-from bridge.sessions import active, history
+from bridge.sessions import active, history, scope
 from bridge.store.contract import BeginTurn, EndTurn, LoadSession, StoredSession
 from tests.sessions.attaching import attaching_tools, copies
 from tests.sessions.wire import ENDS, Client, Event, ScriptedAgent, Server, serving
@@ -109,7 +109,7 @@ async def test_a_turn_that_did_not_complete_leaves_the_history_as_it_was(prompt:
             client.ask("turn.cancel", turn_id=event["turn_id"])
         await client.until(*ENDS)
         await client.turn("last")
-        assert [entry.text for entry in agent.turns[-1].history] == ["first", "re: first"]
+        assert [entry.text for entry in agent.seen[-1][:-1]] == ["first", "re: first"]
         assert len((await stored(server, client)).history) == 4
 
 
@@ -184,12 +184,16 @@ async def test_a_turn_whose_end_cannot_be_recorded_has_failed() -> None:
         assert copies(server.workspace) == []
         server.store.failing.clear()
         await client.turn("next")
-        assert agent.turns[-1].history == ()
+        assert agent.seen[-1][:-1] == ()
+
+
+async def called(sink: Sink, gate: Gate, call: ToolCall) -> None:
+    await sink.completed("look", [call])
+    await gate.call(call)
 
 
 async def attach(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
-    await sink.completed("look")
-    await gate.call("chat_attach", {"path": "a"})
+    await called(sink, gate, ToolCall(name="chat_attach", arguments={"path": "a"}))
     await sink.completed("there")
     return AgentUsage(steps=2)
 
@@ -245,7 +249,7 @@ async def test_copies_of_a_cancelled_turn_are_deleted() -> None:
 
 async def test_a_copy_that_cannot_be_deleted_does_not_keep_the_turn_from_ending() -> None:
     async def attach_folder(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
-        await gate.call("chat_attach", {"path": "folder"})
+        await called(sink, gate, ToolCall(name="chat_attach", arguments={"path": "folder"}))
         raise AgentError("provider_error", "no")
 
     async with serving(ScriptedAgent(go=attach_folder), tools=attaching_tools) as server:
@@ -253,8 +257,10 @@ async def test_a_copy_that_cannot_be_deleted_does_not_keep_the_turn_from_ending(
         assert (await client.turn("go"))[-1]["code"] == "provider_error"
 
 
-async def test_the_oldest_turns_make_room_and_the_client_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "MOST_ENTRIES", 4)
+async def test_the_oldest_turns_give_way_to_a_note_and_the_client_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(history, "MOST_ENTRIES", 5)
     agent = ScriptedAgent()
     async with serving(agent) as server:
         client = await server.session()
@@ -264,7 +270,17 @@ async def test_the_oldest_turns_make_room_and_the_client_is_told(monkeypatch: py
         assert (trimmed["removed_messages"], trimmed["request_id"]) == (2, events[-1]["request_id"])
         assert trimmed["history_bytes"] == sum(len(e) for e in (await stored(server, client)).history)
         await client.turn("d")
-        assert [entry.text for entry in agent.turns[-1].history if entry.role is Role.USER] == ["b", "c"]
+        told, *entries = agent.seen[-1]
+        assert (told.role, told.covers) == (Role.NOTE, 2)
+        assert [entry.text for entry in entries if entry.role is Role.USER] == ["b", "c", "d"]
+        await client.close()
+        again = await server.client()
+        again.say(type="session.attach", session_id=client.session_id, cwd=str(server.workspace))
+        await again.until("turn.completed")
+        again.session_id = client.session_id
+        assert (await again.turn("e"))[-2]["removed_messages"] == 2
+        assert agent.seen[-1][0].covers == 4
+        assert len((await stored(server, client)).history) == 5
 
 
 async def test_a_turn_that_is_more_than_the_history_holds_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,6 +288,42 @@ async def test_a_turn_that_is_more_than_the_history_holds_fails(monkeypatch: pyt
     async with serving(ScriptedAgent()) as server:
         client = await server.session()
         assert (await client.turn("a"))[-1]["code"] == "history_limit"
+
+
+async def test_a_turn_that_outgrows_the_history_is_stopped_while_it_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def endless(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        while True:
+            await sink.completed("more " * 100)
+
+    monkeypatch.setattr(scope, "MOST_BYTES", 1600)
+    async with serving(ScriptedAgent(go=endless)) as server:
+        client = await server.session()
+        events = await client.turn("go")
+        assert (len(events), events[-1]["code"]) == (1 + 4 + 1, "history_limit")
+
+
+async def test_a_second_cancel_before_the_end_is_accepted_silently() -> None:
+    async with serving(ScriptedAgent(go=forever)) as server:
+        client = await server.session()
+        real, ending, go = server.store.store.do, asyncio.Event(), asyncio.Event()
+
+        async def slow(step: Any) -> Any:
+            if isinstance(step, EndTurn):
+                ending.set()
+                await go.wait()
+            return await real(step)
+
+        server.store.store.do = slow  # type: ignore[method-assign]  # a slow disk
+        client.ask("turn.start", prompt="go")
+        turn_id = (await client.until("assistant.completed"))[-1]["turn_id"]
+        client.ask("turn.cancel", turn_id=turn_id)
+        await ending.wait()
+        client.ask("turn.cancel", turn_id=turn_id)
+        client.ask("session.pause", paused=False)
+        go.set()
+        assert [(await client.event())["type"] for _ in range(2)] == ["turn.cancelled", "session.paused"]
 
 
 async def test_a_request_id_that_fits_no_frame_ends_the_connection() -> None:

@@ -30,8 +30,8 @@ async def test_each_question_is_answered_by_the_id_that_was_given_out() -> None:
         ids.append(approval_id)
 
     async with asyncio.TaskGroup() as tasks:
-        first = tasks.create_task(approvals.ask(announce))
-        second = tasks.create_task(approvals.ask(announce))
+        first = tasks.create_task(approvals.ask(announce, 0))
+        second = tasks.create_task(approvals.ask(announce, 0))
         await settle()
         approvals.resolve(ids[1], True)
         approvals.resolve(ids[0], False)
@@ -48,7 +48,7 @@ async def test_a_question_is_answered_once() -> None:
             approvals.resolve(approval_id, False)
         assert error.value.code == "approval_not_found"
 
-    assert await approvals.ask(announce) is True
+    assert await approvals.ask(announce, 0) is True
 
 
 async def test_cancelling_withdraws_the_question() -> None:
@@ -58,22 +58,19 @@ async def test_cancelling_withdraws_the_question() -> None:
         ids.append(approval_id)
 
     async with asyncio.TaskGroup() as tasks:
-        asking = tasks.create_task(approvals.ask(announce))
+        asking = tasks.create_task(approvals.ask(announce, 0))
         await settle()
         asking.cancel()
     with pytest.raises(RequestError):
         approvals.resolve(ids[0], True)
 
 
-async def test_an_answer_that_comes_with_the_cancellation_is_not_found() -> None:
+async def test_a_question_that_nobody_answers_in_time_is_denied_and_withdrawn() -> None:
     approvals, ids = Approvals(), list[str]()
 
     async def announce(approval_id: str) -> None:
         ids.append(approval_id)
 
-    async with asyncio.TaskGroup() as tasks:
-        asking = tasks.create_task(approvals.ask(announce))
-        await settle()
-        asking.cancel()
-        with pytest.raises(RequestError):
-            approvals.resolve(ids[0], True)
+    assert await approvals.ask(announce, 0.01) is False
+    with pytest.raises(RequestError):
+        approvals.resolve(ids[0], True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bridge.agents.contract import AgentUsage, Gate, Role, Sink, Turn
+from bridge.agents.contract import AgentUsage, Gate, Role, Sink, ToolCall, Turn
 from bridge.config import SessionsTable
 from bridge.sessions.calls import ARGUMENT_BYTES, STEP_CALLS
 from bridge.tools.contract import Arguments, CallPlace, Risk, Tool, ToolResult
@@ -57,10 +57,9 @@ def calling(name: str, arguments: Any, times: int = 1) -> ScriptedAgent:
     """An agent that makes a call in each turn, and says what came of it."""
 
     async def act(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
-        await sink.completed("I try")
-        result = ToolResult(False, "")
-        for _ in range(times):
-            result = await gate.call(name, arguments)
+        calls = [ToolCall(name=name, arguments=arguments) for _ in range(times)]
+        await sink.completed("I try", calls)
+        result = [await gate.call(call) for call in calls][-1]
         await sink.completed(f"{result.success} {result.output}")
         return AgentUsage(steps=2)
 
@@ -210,7 +209,7 @@ async def test_a_step_may_ask_for_32_calls() -> None:
         client = await server.session()
         ended = (await client.turn("go"))[-1]
         assert (ended["type"], ended["code"]) == ("turn.failed", "tool_limit")
-        assert len(notes.read.ran) == STEP_CALLS
+        assert notes.read.ran == []
 
 
 async def test_arguments_are_bounded() -> None:
@@ -222,10 +221,11 @@ async def test_arguments_are_bounded() -> None:
 
 async def test_calls_made_at_once_run_one_after_the_other() -> None:
     async def both(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
-        await sink.completed("both")
+        calls = [ToolCall(name="look", arguments={"text": text}) for text in ("a", "b")]
+        await sink.completed("both", calls)
         async with asyncio.TaskGroup() as tasks:
-            for text in ("a", "b"):
-                tasks.create_task(gate.call("look", {"text": text}))
+            for call in calls:
+                tasks.create_task(gate.call(call))
         return AgentUsage(steps=1)
 
     async with serving(ScriptedAgent(go=both), tools=Notes()) as server:
@@ -239,7 +239,7 @@ async def test_a_call_and_its_result_become_history() -> None:
         client = await server.session()
         await client.turn("go")
         await client.turn("go")
-        entry = agent.turns[1].history[2]
+        entry = agent.seen[1][2]
         assert (entry.role, entry.name, entry.text) == (Role.TOOL, "look", "noted x in work?")
 
 

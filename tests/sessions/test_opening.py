@@ -53,7 +53,7 @@ async def attached(client: Client) -> list[Event]:
 
 
 async def test_a_session_starts_with_the_figures_of_the_settings_and_an_empty_queue() -> None:
-    table = SessionsTable(context_max_tokens=1, max_transcript_bytes=2, max_transcript_items=3)
+    table = SessionsTable(context_max_tokens=20_000, max_transcript_bytes=2, max_transcript_items=3)
     async with serving(table=table) as server:
         link = server.home / "link"
         link.symlink_to(server.workspace)
@@ -66,7 +66,7 @@ async def test_a_session_starts_with_the_figures_of_the_settings_and_an_empty_qu
             "request_id": "s",
             "cwd": str(server.workspace),
             "model": "echo",
-            "context_max_tokens": 1,
+            "context_max_tokens": 20_000,
             "max_server_frame_bytes": 8_388_608,
             "max_transcript_bytes": 2,
             "max_transcript_items": 3,
@@ -168,7 +168,7 @@ async def test_an_attached_session_goes_on_with_its_history_and_rights() -> None
         await attached(again)
         await again.turn("and now")
         turn = agent.turns[-1]
-        assert [(entry.role, entry.text) for entry in turn.history] == [
+        assert [(entry.role, entry.text) for entry in agent.seen[-1][:-1]] == [
             (Role.USER, "remember this"),
             (Role.ASSISTANT, "re: remember this"),
         ]
@@ -311,7 +311,7 @@ async def test_a_failed_turn_is_told_without_its_history() -> None:
         events = (await attached(again))[2:]
         assert [event["type"] for event in events] == ["assistant.completed", "turn.failed"]
         await again.turn("next")
-        assert agent.turns[-1].history == ()
+        assert agent.seen[-1][:-1] == ()
 
 
 async def test_a_start_that_cannot_be_answered_leaves_nothing_behind() -> None:

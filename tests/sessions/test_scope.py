@@ -3,11 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from bridge.agents.contract import AgentError
+from bridge.agents.contract import AgentError, HistoryEntry, Role
 from bridge.channel.testing.clock import FakeClock, settle
 from bridge.config import SessionsTable
 from bridge.ids import SessionId, TurnId
 from bridge.protocol.events import AssistantCompleted
+from bridge.sessions import scope as scope_module
 from bridge.sessions.approvals import Approvals
 from bridge.sessions.context import Context, SessionSettings
 from bridge.sessions.contract import Services
@@ -65,6 +66,28 @@ async def refused(scope: TurnScope) -> bool:
     with pytest.raises(AgentError):
         await scope.send(AssistantCompleted, content="late")
     return True
+
+
+async def test_more_than_can_be_stored_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_store(tmp_path / "s.db", workers=InlineWorker) as store:
+        events = Numbered(Outbound(), store, SessionId("s"), last=0, reserved=10_000)
+        services = Services(ScriptedAgent(), no_tools, store, FakeClock(), DaemonControl(), SessionsTable())
+        context = Context(
+            services, SessionId("s"), tmp_path, SessionSettings(), {}, History(), events, Approvals()
+        )
+        turn = TurnScope(context, Work(TurnId("t"), "r", "prompt", ()))
+        entry = HistoryEntry(role=Role.ASSISTANT, text="é" * 5)
+        monkeypatch.setattr(scope_module, "MOST_BYTES", 20)
+        monkeypatch.setattr(scope_module, "MOST_ENTRIES", 2)
+        turn.add(entry)
+        turn.add(entry)
+        for more in (entry, HistoryEntry(role=Role.ASSISTANT, text="")):
+            with pytest.raises(AgentError) as error:
+                turn.add(more)
+            assert error.value.code == "history_limit"
+        assert turn.entries == [entry, entry]
 
 
 def test_lone_surrogates_are_replaced() -> None:

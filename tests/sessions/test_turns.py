@@ -108,10 +108,78 @@ async def test_the_agent_sees_the_turn_as_the_session_allows_it() -> None:
             client = await server.session(no_tools=no_tools)
             await client.turn("look", attachments=[given])
             await client.turn("again")
-        (open_turn, open_next, closed_turn, closed_next) = agent.turns
+        open_turn, _, closed_turn, _ = agent.turns
+        _, open_next, _, closed_next = agent.seen
         assert (open_turn.files[0].path, open_turn.files[0].pixels) == (path, (3, 2))
         assert (closed_turn.files[0].path, closed_turn.files[0].pixels) == (None, (3, 2))
-        assert open_next.history[0].files == (str(path),)
-        assert closed_next.history[0].files == ("a.png",)
+        assert open_next[0].files == open_turn.files
+        assert closed_next[0].files == closed_turn.files
         assert open_turn.cwd == server.workspace
-        assert [entry.role for entry in open_next.history] == [Role.USER, Role.ASSISTANT]
+        assert [entry.role for entry in open_next] == [Role.USER, Role.ASSISTANT, Role.USER]
+
+
+def compactions(events: list[Event]) -> list[Event]:
+    return [event for event in events if event["type"] == "context.compacted"]
+
+
+SMALL = SessionsTable(context_max_tokens=16_384)  # of which 6144 are left for messages
+
+
+async def test_what_does_not_fit_is_left_out_and_told_before_the_step() -> None:
+    agent = ScriptedAgent()
+    async with serving(agent, table=SMALL) as server:
+        client = await server.session()
+        for prompt in ("a" * 6000, "b" * 1500):
+            assert compactions(await client.turn(prompt)) == []
+        events = await client.turn("c" * 4500)
+        assert [event["type"] for event in events][:3] == [
+            "turn.started", "context.compacted", "assistant.completed",
+        ]  # fmt: skip
+        compacted = events[1]
+        assert (compacted["removed_messages"], compacted["turn_id"]) == (1, events[0]["turn_id"])
+        assert compacted["before_tokens"] > 6144 >= compacted["after_tokens"]
+        seen = agent.seen[-1]
+        assert [entry.text[:5] for entry in seen[1:]] == ["re: a", "bbbbb", "re: b", "ccccc"]
+        assert seen[0].text.splitlines()[1].startswith("user: aaa")
+        assert len(compactions(await client.turn("d"))) == 1  # each selection is told
+
+
+async def test_each_step_is_chosen_for_with_the_results_of_this_turn() -> None:
+    seen = []
+
+    async def long_steps(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        for number in range(5):
+            seen.append(await sink.begin("a system prompt"))
+            await sink.completed(f"{number} " + "x" * 6000)
+        return AgentUsage(steps=5)
+
+    async with serving(ScriptedAgent(go=long_steps), table=SMALL) as server:
+        client = await server.session()
+        events = await client.turn("go")
+        assert [event["type"] for event in events][1:-1] == [
+            *["assistant.completed"] * 4,
+            *["context.compacted", "assistant.completed"],
+        ]
+        assert [entry.text[:2] for entry in seen[-1]][1:] == ["go", "2 ", "3 "]
+
+
+async def test_a_message_that_alone_does_not_fit_fails_its_turn() -> None:
+    async with serving(ScriptedAgent(), table=SMALL) as server:
+        client = await server.session()
+        await client.turn("first")
+        events = await client.turn("x" * 18_430)
+        assert told(events)[1:] == [("turn.failed", "context_limit")]
+        assert (await client.turn("x" * 18_420))[-1]["type"] == "turn.completed"
+
+
+async def test_a_turn_has_so_many_steps_and_no_more() -> None:
+    async def endless(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        while True:
+            await sink.completed("on and on")
+            await sink.begin()
+
+    async with serving(ScriptedAgent(go=endless), table=SessionsTable(max_steps=3)) as server:
+        client = await server.session()
+        events = told(await client.turn("go"))
+        assert [kind for kind, _ in events].count("assistant.completed") == 3
+        assert events[-1] == ("turn.failed", "step_limit")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bridge.agents.contract import Agent, AgentUsage, Gate, Sink, Turn
+from bridge.agents.contract import Agent, AgentUsage, Gate, HistoryEntry, Sink, Turn
 from bridge.agents.echo import Echo
 from bridge.channel.testing.clock import FakeClock
 from bridge.config import SessionsTable
@@ -28,16 +28,18 @@ Act = Callable[[Turn, Sink, Gate], Any]
 
 
 class ScriptedAgent:
-    """Does in a turn what the test says: the function is found by the prompt."""
+    """Does in a turn what the test says: the function is found by the prompt. ``seen``: what it saw."""
 
     model = "scripted"
 
     def __init__(self, **acts: Act) -> None:
         self.acts = acts
         self.turns: list[Turn] = []
+        self.seen: list[tuple[HistoryEntry, ...]] = []
 
     async def run(self, turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
         self.turns.append(turn)
+        self.seen.append(await sink.begin())
         act = self.acts.get(turn.prompt)
         usage = await act(turn, sink, gate) if act else None
         if act is None:

@@ -86,7 +86,8 @@ class SessionModel:
             case EndTurn(seq=seq, now_ms=now_ms):
                 session.seq, session.used_ms, session.last_turn = seq, now_ms, step.events
                 session.turns = [turn for turn in session.turns if turn[0] != step.turn_id]
-                session.history = [*session.history[step.dropped :], *step.history]
+                note = [step.note] if step.note and 0 < step.dropped <= len(session.history) else []
+                session.history = [*note, *session.history[step.dropped :], *step.history]
             case ClearSession(seq=seq):
                 session.seq, session.history, session.last_turn = seq, [], ()
             case ReserveSeq(seq=seq, used_ms=used_ms):

@@ -76,6 +76,21 @@ class SessionsContract:
             assert loaded is not None
             assert (loaded.history, loaded.last_turn) == (("c", "d"), (b"2",))
 
+    async def test_a_note_takes_the_place_of_what_is_dropped(self, opened: Open) -> None:
+        async with opened() as store:
+            await store.do(OpenSession(self.RECORD, 1000))
+            await store.do(EndTurn(SESSION, TurnId("1"), (), ("a", "b", "c"), 8, 2000))
+            await store.do(EndTurn(SESSION, TurnId("2"), (), ("d",), 9, 3000, dropped=2, note="ab"))
+            await store.do(EndTurn(SESSION, TurnId("3"), (), (), 9, 3000, dropped=1, note="abc"))
+        async with opened() as store:
+            loaded = await store.get(LoadSession(SESSION))
+            assert loaded is not None
+            assert loaded.history == ("abc", "c", "d")
+            await store.do(EndTurn(SESSION, TurnId("4"), (), ("e",), 9, 3000, dropped=3, note="all"))
+            loaded = await store.get(LoadSession(SESSION))
+            assert loaded is not None
+            assert loaded.history == ("all", "e")
+
     async def test_turns_that_never_ended_are_listed_in_order(self, opened: Open) -> None:
         async with opened() as store:
             await store.do(OpenSession(self.RECORD, 1000))

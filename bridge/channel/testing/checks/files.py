@@ -1,6 +1,7 @@
 """Checks of files: those a message brings arrive whole or not at all, those of a reply under their names."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,12 +12,14 @@ from typing import cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from bridge.channel.contract import (
     Answer,
     Delivered,
     FetchesFiles,
     FileKind,
+    FileWanted,
     Inbound,
     OutboundFile,
     Refused,
@@ -28,7 +31,7 @@ from bridge.channel.contract import (
 )
 from bridge.channel.testing.checks.pushed import bounded
 from bridge.channel.testing.checks.sending import cancel_everywhere, client_id, shown, troubled
-from bridge.channel.testing.checks.stage import Stage, scenario
+from bridge.channel.testing.checks.stage import ADDRESS, Stage, scenario
 from bridge.channel.testing.kit import FilesKit, KitFile, KitMessage, PushedKit, Trouble
 from bridge.errors import ChannelError
 
@@ -119,10 +122,11 @@ async def test_a_sent_file_arrives_byte_by_byte_under_a_readable_name(stage: Sta
     for number, name in enumerate(NAMES, 1):
         with copy_of(SEED) as path:
             assert isinstance(await channel.send_file(part(to, path, name, number)), Delivered)
-        (sent,) = shown(stage, number)
-        assert sent.file is not None, "no file arrived"
-        assert sent.file.data == SEED, "other bytes arrived"
-        readable(name, sent.file.name)
+            (sent,) = shown(stage, number)
+            file = sent.file or by_address(stage, sent.text, path)
+        assert file is not None, "no file arrived"
+        assert file.data == SEED, "other bytes arrived"
+        readable(name, file.name)
 
 
 @scenario
@@ -183,6 +187,20 @@ def part(to: Inbound, path: Path, name: str = "a.txt", number: int = 1) -> Outbo
     return OutboundFile(
         to.to, to.reply_to, client_id(number), path, name, "text/plain", FileKind.FILE, len(SEED), "reply-1"
     )
+
+
+def by_address(stage: Stage, text: str, copy: Path) -> KitFile | None:
+    """The file that ``text`` gives an address of, as ``name (size)`` and the address in a line of its own.
+
+    The address must be the account's, and lead to the copy that the core keeps.
+    """
+    address = re.search(rf"^{re.escape(ADDRESS)}(/files/\S+)\Z", text, re.MULTILINE)
+    if address is None or not isinstance(stage.channel, ServesFiles):
+        return None
+    headers = CIMultiDictProxy(CIMultiDict[str]())
+    asked = Request("GET", address[1], {}, headers, b"", stage.http.clock.now())
+    assert stage.channel.file(asked) == FileWanted(copy.name), "the address leads to another file"
+    return KitFile(text[: address.start()].rpartition(" (")[0], "", copy.read_bytes())
 
 
 def readable(name: str, arrived: str) -> None:

@@ -1,7 +1,8 @@
 """What people write, as messages and as the events that tell the bot of them."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bridge.channel.testing.fakes.feishu.world import BOT, OWNER, Chat, Message, Upload, World
@@ -20,7 +21,8 @@ class FakeFile:
 class Note:
     """One message of a person. ``chat`` empty: the direct chat, or with ``group`` one that all share.
 
-    ``kind`` with ``content`` sends a message of any type as it is.
+    ``kind`` with ``content`` sends a message of any type as it is; ``card`` is then the whole of a card.
+    ``parent`` quotes a message. ``thread`` is the thread on the message ``root``, or one of its own without.
     """
 
     text: str = ""
@@ -30,12 +32,20 @@ class Note:
     mention: bool = True
     files: tuple[FakeFile, ...] = ()
     parent: str = ""
+    root: str = ""
     thread: str = ""
     message_id: str = ""
     create_ms: int = 0
     sender_type: str = "user"
     kind: str = ""
     content: str = ""
+    card: str = ""
+
+
+Bundle = Sequence["Note | Bundle"]
+"""What is forwarded as one: messages, and bundles within it."""
+
+PLACEHOLDER = "Merged and Forwarded Message"
 
 
 def write(world: World, note: Note) -> Message:
@@ -51,12 +61,44 @@ def write(world: World, note: Note) -> Message:
         content=content,
         create_ms=note.create_ms or world.now_ms(),
         sender_type=note.sender_type,
-        parent=note.parent,
+        parent=note.parent or note.root,
+        root=note.root or _root_of(world, note.parent),
         thread=note.thread,
+        card=note.card,
     )
     if chat.group and note.mention:
         message.mentions = [{"key": "@_user_1", "id": _ids(BOT), "name": "Turnbridge", "tenant_key": "t"}]
     return world.add(message)
+
+
+def forward(world: World, bundle: Bundle, note: Note) -> Message:
+    """Put a message into the world that forwards ``bundle``; ``note`` says who does so, and where."""
+    head = write(world, replace(note, kind="merge_forward", content=PLACEHOLDER))
+    _fill(world, bundle, head, head.message_id)
+    return head
+
+
+def _fill(world: World, bundle: Bundle, head: Message, upper: str) -> None:
+    """Messages keep who wrote them and when; their ids are new, and are good for nothing by themselves."""
+    for each in bundle:
+        nested = not isinstance(each, Note)
+        note = Note(kind="merge_forward", content=PLACEHOLDER) if nested else each
+        inner = write(world, replace(note, chat=head.chat.chat_id, group=head.chat.group, mention=False))
+        inner.upper = upper
+        if nested:
+            _fill(world, each, head, inner.message_id)
+
+
+def edit(message: Message, text: str, at_ms: int) -> None:
+    """Change what a message says, as its writer does; mentions stay where they were."""
+    mention = "@_user_1 " if message.mentions else ""
+    message.kind, message.content = "text", json.dumps({"text": mention + text}, ensure_ascii=False)
+    message.update_ms = max(at_ms, message.create_ms + 1, message.update_ms + 1)
+
+
+def _root_of(world: World, parent: str) -> str:
+    replied = world.messages.get(parent)
+    return (replied.root or parent) if replied is not None else parent
 
 
 def place(world: World, note: Note) -> Chat:
@@ -67,24 +109,26 @@ def place(world: World, note: Note) -> Chat:
     return world.chats.setdefault(note.chat, Chat(note.chat, group=False, person=note.sender))
 
 
-def received(message: Message, event_id: str, app_id: str, token: str) -> dict[str, Any]:
-    """``im.message.receive_v1``"""
+def received(
+    message: Message, event_id: str, app_id: str, token: str, kind: str = "im.message.receive_v1"
+) -> dict[str, Any]:
+    """``im.message.receive_v1``, or ``im.message.updated_v1``, which looks the same."""
     body: dict[str, Any] = {
         "message_id": message.message_id,
         "create_time": str(message.create_ms),
-        "update_time": str(message.create_ms),
+        "update_time": str(message.update_ms or message.create_ms),
         "chat_id": message.chat.chat_id,
         "chat_type": "group" if message.chat.group else "p2p",
         "message_type": message.kind,
         "content": message.content,
     }
-    optional = {"parent_id": message.parent, "root_id": message.parent, "thread_id": message.thread}
+    optional = {"parent_id": message.parent, "root_id": message.root, "thread_id": message.thread}
     body |= {key: value for key, value in optional.items() if value}
     if message.mentions:
         body["mentions"] = message.mentions
     sender = {"sender_id": _ids(message.sender), "sender_type": message.sender_type, "tenant_key": "t"}
     event = {"sender": sender, "message": body}
-    return envelope("im.message.receive_v1", event, event_id, app_id, token, message.create_ms)
+    return envelope(kind, event, event_id, app_id, token, message.update_ms or message.create_ms)
 
 
 def recalled(message: Message, event_id: str, app_id: str, token: str, at_ms: int) -> dict[str, Any]:

@@ -100,7 +100,7 @@ class Interface:
         body = await _json_body(request)
         self._check(body, request, reply=True)
         replied = self._world.messages.get(request.match_info["id"])
-        if replied is None:
+        if replied is None or replied.upper:
             raise RefusedError(230001, "invalid message_id")
         if self._world.first_of(body.get("uuid", "")) is None:
             if replied.recalled:
@@ -138,9 +138,10 @@ class Interface:
     def _keep(self, body: dict[str, Any], chat: Chat, reply_to: str) -> Message:
         kind, content, uuid = body["msg_type"], body["content"], body.get("uuid", "")
         world = self._world
-        message = Message(
-            world.new_id("om"), chat, self._app_id, kind, content, world.now_ms(), "app", parent=reply_to
-        )
+        message = Message(world.new_id("om"), chat, self._app_id, kind, content, world.now_ms(), "app")
+        if (replied := world.messages.get(reply_to)) is not None:
+            message.parent, message.root = reply_to, replied.root or reply_to
+            message.thread = replied.thread
         world.add(message)
         world.keep_uuid(uuid, message.message_id)
         value = json.loads(content)
@@ -164,8 +165,13 @@ class Interface:
         message = self._world.messages.get(request.match_info["id"])
         if message is None or message.upper:
             raise RefusedError(230002, "The bot can not be outside the group.")
+        if not message.chat.bot_inside:
+            raise RefusedError(230002, "The bot can not be outside the group.")
+        whole = request.query.get("card_msg_content_type") == "user_card_content"
+        if whole and message.kind == "merge_forward":
+            raise RefusedError(2200, "Internal Error", 500)
         inside = self._world.below(message.message_id) if message.kind == "merge_forward" else []
-        return _ok({"items": [_item(each) for each in (message, *inside)]})
+        return _ok({"items": [_item(each, whole_card=whole) for each in (message, *inside)]})
 
     async def _download(self, request: web.Request) -> web.Response:
         self._authorize(request)
@@ -200,16 +206,18 @@ class Interface:
         return _ok({"file_key": self._world.upload(fields["file_type"], name, mime, data).key})
 
 
-def _item(message: Message) -> dict[str, Any]:
+def _item(message: Message, *, whole_card: bool) -> dict[str, Any]:
     """A message as the REST interface shows it, which is not as an event does."""
     content = '{"text":"This message was recalled"}' if message.recalled else message.content
+    if whole_card and message.card and not message.recalled:
+        content = message.card
     item: dict[str, Any] = {
         "message_id": message.message_id,
         "msg_type": message.kind,
         "create_time": str(message.create_ms),
-        "update_time": str(message.create_ms),
+        "update_time": str(message.update_ms or message.create_ms),
         "deleted": message.recalled,
-        "updated": False,
+        "updated": message.update_ms > 0,
         "chat_id": message.chat.chat_id,
         "sender": {
             "id": message.sender,
@@ -222,9 +230,13 @@ def _item(message: Message) -> dict[str, Any]:
             {**each, "id": each["id"]["open_id"], "id_type": "open_id"} for each in message.mentions
         ],
     }
-    if message.upper:
-        item["upper_message_id"] = message.upper
-    return item
+    optional = {
+        "upper_message_id": message.upper,
+        "parent_id": message.parent,
+        "root_id": message.root,
+        "thread_id": message.thread,
+    }
+    return item | {key: value for key, value in optional.items() if value}
 
 
 async def _json_body(request: web.Request) -> dict[str, Any]:

@@ -21,6 +21,12 @@ _KINDS = frozenset(
     {"text", "post", "image", "file", "audio", "media", "sticker", "interactive", "share_chat"}
 )
 _TAGS = frozenset({"text", "a", "at", "img", "media", "emotion", "hr", "code_block", "md"})
+_ALONE = frozenset({"img", "media", "hr", "code_block", "md"})
+_STYLES = frozenset({"bold", "italic", "underline", "lineThrough"})
+_LANGUAGES = frozenset(
+    "python c cpp go java kotlin swift php ruby rust javascript typescript bash shell sql json xml yaml html"
+    " thrift".split()
+)
 _AT = re.compile(r"<at\s+(?:user_id|id|open_id|email)\s*=\s*[\"']?([^\"'>\s]*)", re.IGNORECASE)
 _MAGIC = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"BM", b"\x00\x00\x01\x00", b"II*\x00", b"MM\x00*")
 
@@ -94,11 +100,25 @@ def _check_post(value: dict[str, Any]) -> None:
         rows = post.get("content") if isinstance(post, dict) else None
         if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
             raise RefusedError(230001, "invalid post content")
-        for element in (each for row in rows for each in row):
-            if not isinstance(element, dict) or element.get("tag") not in _TAGS:
-                raise RefusedError(230001, "invalid post tag")
-            if element["tag"] == "a" and not str(element.get("href", "")).startswith(("http://", "https://")):
-                raise RefusedError(230001, "invalid href")
+        for row in rows:
+            for element in row:
+                _check_element(element, alone=len(row) == 1)
+
+
+def _check_element(element: Any, *, alone: bool) -> None:
+    if not isinstance(element, dict) or element.get("tag") not in _TAGS:
+        raise RefusedError(230001, "invalid post tag")
+    tag = element["tag"]
+    if tag in _ALONE and not alone:
+        raise RefusedError(230001, f"{tag} must be a paragraph of its own")
+    if tag in ("text", "a", "code_block", "md") and not isinstance(element.get("text"), str):
+        raise RefusedError(230001, "invalid text")
+    if tag == "a" and not re.match(r"https?://[^\s/]", str(element.get("href", ""))):
+        raise RefusedError(230001, "invalid href")
+    if not set(element.get("style", [])) <= _STYLES:
+        raise RefusedError(230001, "invalid style")
+    if tag == "code_block" and element.get("language", "JSON").lower() not in _LANGUAGES:
+        raise RefusedError(230001, "invalid language")
 
 
 def notified(kind: str, content: str) -> tuple[str, ...]:

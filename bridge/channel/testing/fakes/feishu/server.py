@@ -12,7 +12,16 @@ from typing import Any, Self
 import aiohttp
 from aiohttp import web
 
-from bridge.channel.testing.fakes.feishu.events import FakeFile, Note, recalled, received, write
+from bridge.channel.testing.fakes.feishu.events import (
+    Bundle,
+    FakeFile,
+    Note,
+    edit,
+    forward,
+    recalled,
+    received,
+    write,
+)
 from bridge.channel.testing.fakes.feishu.interface import Handler, Interface
 from bridge.channel.testing.fakes.feishu.push import ACK_SECONDS, DELAYS, Push, Pusher
 from bridge.channel.testing.fakes.feishu.rules import RefusedError
@@ -136,6 +145,33 @@ class FakeFeishu:
         message = write(self.world, note)
         return await self._push(message.message_id)
 
+    async def forward(self, *bundle: Note | Bundle, **fields: object) -> Push:
+        """Let a person forward messages as one; a list within is a bundle that was forwarded itself."""
+        note = replace(Note(), **fields)  # type: ignore[arg-type]  # checked by it
+        return await self._push(forward(self.world, bundle, note).message_id)
+
+    async def quote(self, message_id: str, text: str, **fields: object) -> Push:
+        """Let a person reply to a message."""
+        return await self.say(text, parent=message_id, **self._beside(message_id), **fields)
+
+    async def discuss(self, message_id: str, text: str, **fields: object) -> Push:
+        """Let a person write into the thread on a message, which opens by that."""
+        first = self.world.messages[message_id]
+        root = first.root if first.thread and first.root else message_id
+        first.thread = first.thread or self.world.new_id("omt")
+        place = {"root": root, "thread": first.thread}
+        return await self.say(text, **place, **self._beside(message_id), **fields)
+
+    def _beside(self, message_id: str) -> dict[str, object]:
+        chat = self.world.messages[message_id].chat
+        return {"chat": chat.chat_id, "group": chat.group}
+
+    async def edit(self, message_id: str, text: str) -> Push:
+        """Let its writer change a message, and tell the bot."""
+        message = self.world.messages[message_id]
+        edit(message, text, self.world.now_ms())
+        return await self._push(message_id, "im.message.updated_v1")
+
     async def repeat(self, message_id: str, *, as_new: bool = False) -> Push:
         """Push a message once more under another event id; ``as_new`` under another message id as well."""
         if as_new:
@@ -166,9 +202,9 @@ class FakeFeishu:
             await self._changed.wait_for(lambda: len(self.sent) >= count)
         return self.sent
 
-    async def _push(self, message_id: str) -> Push:
+    async def _push(self, message_id: str, kind: str = "im.message.receive_v1") -> Push:
         message = self.world.messages[message_id]
-        event = received(message, self.world.new_id("ev"), self.app_id, self.token)
+        event = received(message, self.world.new_id("ev"), self.app_id, self.token, kind)
         return await self._deliver(Push(message_id, event))
 
     async def _deliver(self, push: Push) -> Push:

@@ -35,7 +35,11 @@ class Chat:
 
 @dataclass(slots=True)
 class Message:
-    """``content`` is JSON as text. ``upper`` names the bundle that a forwarded message lies in."""
+    """``content`` is JSON as text. ``upper`` names the bundle that a forwarded message lies in.
+
+    ``parent`` is what it replies to and ``root`` the first of those replies, or of the thread. ``card`` is a
+    card as its sender wrote it, of which ``content`` is a digest. ``update_ms`` is 0 until it is edited.
+    """
 
     message_id: str
     chat: Chat
@@ -45,8 +49,11 @@ class Message:
     create_ms: int
     sender_type: str = "user"
     parent: str = ""
+    root: str = ""
     thread: str = ""
     upper: str = ""
+    card: str = ""
+    update_ms: int = 0
     recalled: bool = False
     mentions: list[dict[str, Any]] = field(default_factory=list)
 
@@ -125,11 +132,17 @@ class World:
 
 
 def content_text(kind: str, content: str) -> str:
-    """The words of a sent text or post."""
+    """The words of a sent text or post, as a person reads them."""
     value = json.loads(content)
     if kind == "text":
         return str(value["text"])
     if kind != "post":
         return ""
     (post,) = value.values()
-    return "\n".join("".join(each.get("text", "") for each in row) for row in post["content"])
+    return "\n".join("".join(map(_words, row)) for row in post["content"])
+
+
+def _words(element: dict[str, Any]) -> str:
+    if element["tag"] == "a" and element["text"] != element["href"]:
+        return f"{element['text']} ({element['href']})"
+    return "———" if element["tag"] == "hr" else str(element.get("text", ""))

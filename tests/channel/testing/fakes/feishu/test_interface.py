@@ -5,7 +5,7 @@ import aiohttp
 
 from bridge.channel.testing.clock import FakeClock
 from bridge.channel.testing.fakes.feishu import BOT, OWNER, FakeFeishu, FakeFile, Note
-from bridge.channel.testing.fakes.feishu.events import write
+from bridge.channel.testing.fakes.feishu.events import forward, write
 
 API = "/open-apis"
 TEXT = {"msg_type": "text", "content": '{"text": "x"}'}
@@ -207,3 +207,58 @@ async def test_uploads_are_forms_with_the_right_fields() -> None:
             await client.code("POST", files, data=form("file", b"", file_type="pdf", file_name="a")) == 234010
         )
         assert await client.code("POST", files, data=form("file", b"x", file_type="pdf")) == 234001
+
+
+async def test_a_card_comes_whole_where_that_is_asked_for_and_a_bundle_then_not_at_all() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        await client.login()
+        card = write(fake.world, Note(kind="interactive", content='{"title": "T"}', card='{"schema": "2.0"}'))
+        path, whole = f"/im/v1/messages/{card.message_id}", {"card_msg_content_type": "user_card_content"}
+        for params, content in (({}, card.content), (whole, card.card)):
+            answer = await client.ask("GET", path, params=params)
+            assert answer["data"]["items"][0]["body"]["content"] == content
+        card.recalled = True
+        answer = await client.ask("GET", path, params=whole)
+        assert answer["data"]["items"][0]["body"]["content"] == '{"text":"This message was recalled"}'
+        bundle = forward(fake.world, [Note("a")], Note())
+        answer = await client.ask("GET", f"/im/v1/messages/{bundle.message_id}", params=whole)
+        assert answer["status"] == 500
+
+
+async def test_what_is_inside_a_bundle_is_had_and_answered_only_through_it() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        await client.login()
+        bundle = forward(
+            fake.world, [Note("a"), [Note(files=(FakeFile("a.png", "image/png", PNG),))]], Note()
+        )
+        answer = await client.ask("GET", f"/im/v1/messages/{bundle.message_id}")
+        *_, nested, image = fake.world.below(bundle.message_id)
+        assert [item.get("upper_message_id") for item in answer["data"]["items"]] == [
+            None,
+            bundle.message_id,
+            bundle.message_id,
+            nested.message_id,
+        ]
+        assert await client.code("GET", f"/im/v1/messages/{nested.message_id}") == 230002
+        assert await client.code("POST", f"/im/v1/messages/{image.message_id}/reply", json=TEXT) == 230001
+        key = json.loads(image.content)["image_key"]
+        resource = f"/resources/{key}?type=image"
+        assert await client.code("GET", f"/im/v1/messages/{image.message_id}{resource}") == 234003
+        url = f"{fake.base}{API}/im/v1/messages/{bundle.message_id}{resource}"
+        async with session.get(url, headers=client.headers) as found:
+            assert await found.read() == PNG
+
+
+async def test_outside_the_chat_nothing_is_shown_and_an_answer_joins_the_replies() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        await client.login()
+        asked = write(fake.world, Note("a", group=True))
+        await client.ask("POST", f"/im/v1/messages/{asked.message_id}/reply", json=TEXT)
+        answer = await client.ask("GET", f"/im/v1/messages/{fake.sent[0].message_id}")
+        item = answer["data"]["items"][0]
+        assert (item["parent_id"], item["root_id"]) == (asked.message_id, asked.message_id)
+        asked.chat.bot_inside = False
+        assert await client.code("GET", f"/im/v1/messages/{asked.message_id}") == 230002

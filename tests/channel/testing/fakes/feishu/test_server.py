@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from bridge.channel.testing.clock import START, FakeClock, settle
-from bridge.channel.testing.fakes.feishu import OWNER, FakeFeishu, Fault, Refusal, throttled
+from bridge.channel.testing.fakes.feishu import OWNER, FakeFeishu, Fault, Note, Refusal, throttled
 
 INFO = "/open-apis/bot/v3/info"
 
@@ -130,6 +130,25 @@ async def test_a_recalled_message_is_told_and_marked() -> None:
         recall = await fake.recall(push.message_id)
         assert recall.event["header"]["event_type"] == "im.message.recalled_v1"
         assert fake.world.messages[push.message_id].recalled
+
+
+async def test_people_edit_quote_discuss_and_forward() -> None:
+    async with bot() as (address, _), FakeFeishu(to=address) as fake:
+        first = await fake.say("one", group=True)
+        changed = await fake.edit(first.message_id, "two")
+        assert changed.event["header"]["event_type"] == "im.message.updated_v1"
+        assert changed.message_id == first.message_id
+        quoted = (await fake.quote(first.message_id, "why")).event["event"]["message"]
+        assert (quoted["parent_id"], quoted["chat_id"]) == (first.message_id, "oc_fake_group")
+        assert "thread_id" not in quoted
+        opened = await fake.discuss(first.message_id, "here")
+        further = await fake.discuss(opened.message_id, "and here")
+        for push in (opened, further):
+            message = push.event["event"]["message"]
+            assert (message["root_id"], message["parent_id"]) == (first.message_id, first.message_id)
+            assert message["thread_id"] == fake.world.messages[first.message_id].thread
+        bundle = await fake.forward(Note("a"), [Note("b")], group=True)
+        assert bundle.event["event"]["message"]["message_type"] == "merge_forward"
 
 
 async def test_waiting_for_what_the_bot_sends_has_an_end() -> None:

@@ -1,3 +1,5 @@
+import json
+
 from bridge.channel.testing.clock import FakeClock
 from bridge.channel.testing.fakes.feishu.world import UUID_SECONDS, Message, World, content_text
 
@@ -50,8 +52,8 @@ def test_everything_inside_a_bundle_is_found_at_any_depth() -> None:
 
 def test_words_are_found_in_texts_and_posts() -> None:
     assert content_text("text", '{"text": "a"}') == "a"
-    assert (
-        content_text("post", '{"zh_cn": {"content": [[{"text": "a"}, {"text": "b"}], [{"tag": "hr"}]]}}')
-        == "ab\n"
-    )
+    link, same = ({"tag": "a", "text": text, "href": "https://x"} for text in ("b", "https://x"))
+    rows = [[{"tag": "text", "text": "a "}, link], [{"tag": "hr"}], [same]]
+    shown = content_text("post", json.dumps({"zh_cn": {"content": rows}}))
+    assert shown == "a b (https://x)\n———\nhttps://x"
     assert content_text("image", "{}") == ""

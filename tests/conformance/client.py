@@ -248,6 +248,6 @@ def one(events: Sequence[Event], kind: str, *, last: bool = False) -> Event:
     return found[-1]
 
 
-def file_of(path: Path, **fields: Any) -> Event:
-    """An attachment that tells of the file ``path``."""
-    return {"kind": "file", "path": str(path), "size": path.stat().st_size, **fields}
+def file_of(file: Path, **fields: Any) -> Event:
+    """An attachment that tells of ``file``, but for what ``fields`` say."""
+    return {"kind": "file", "path": str(file), "size": file.stat().st_size, **fields}

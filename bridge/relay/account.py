@@ -36,7 +36,7 @@ from bridge.clock import unix_ms
 from bridge.ids import ConversationKey, MessageId
 from bridge.relay import asked, outbox, payload
 from bridge.relay.contact import Health, OnlyTrouble, PlatformClock, Trouble, probe, stored_identity
-from bridge.relay.conversation import Conversation, Message, Work
+from bridge.relay.conversation import Conversation
 from bridge.relay.delivery import Delivery, Terms
 from bridge.relay.draft import Draft, draft
 from bridge.relay.intake import Fate
@@ -47,6 +47,7 @@ from bridge.relay.session import Authority, Server
 from bridge.relay.setup import Setup
 from bridge.relay.tending import tend
 from bridge.relay.texts import language_of
+from bridge.relay.work import Message, Work
 from bridge.retry import RECEIVING, STORING, retrying
 from bridge.store.contract import Answer as EndClaim
 from bridge.store.contract import (
@@ -356,7 +357,7 @@ class Account:
         reply = outbox.compose(outbox.Content(text, tuple(attached)), address, setup.spec, setup.caps)
         now_ms = unix_ms(self._clock.now())
         ids = await self._store.do(Post(setup.name, reply, now_ms))
-        self._deliver(outbox.stored_parts(setup.name, MessageId(""), reply, ids, now_ms))
+        self._deliver(outbox.stored_parts(setup.name, MessageId(""), reply, ids, now_ms, ""))
         return len(ids)
 
     async def deliver(self, reply_id: str) -> None:

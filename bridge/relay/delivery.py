@@ -37,7 +37,7 @@ from bridge.logs import Logger
 from bridge.relay import outbox
 from bridge.relay.contact import proves_contact
 from bridge.relay.settle import settled
-from bridge.relay.texts import language_of
+from bridge.relay.texts import Text, language_of
 from bridge.retry import Backoff
 from bridge.store.contract import (
     Hold,
@@ -275,9 +275,9 @@ class Delivery:
 
     async def _tell_refused(self, part: OutboxPart, reason: str, now_ms: int) -> None:
         """Whoever waits for a file learns by its name why it does not come."""
-        reply = outbox.refused_file(part, reason)
-        ids = await self._store.do(Post(part.account, reply, now_ms))
-        self.add(outbox.stored_parts(part.account, MessageId(""), reply, ids, now_ms))
+        reply, why = outbox.refused_file(part, reason), Text.FILE_REFUSED
+        ids = await self._store.do(Post(part.account, reply, now_ms, why))
+        self.add(outbox.stored_parts(part.account, MessageId(""), reply, ids, now_ms, why))
 
     def _settled(self, lane: Lane, done: Settled) -> None:
         lane.popleft()

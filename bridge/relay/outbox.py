@@ -114,6 +114,11 @@ def copies_of(bodies: Iterable[str]) -> list[str]:
     return [json.loads(body)["path"] for body in bodies]
 
 
+def copies_in(reply: Reply) -> list[str]:
+    """The paths of the private copies that a reply would send."""
+    return copies_of(part.body for part in reply.parts if part.kind is PartKind.FILE)
+
+
 def to_text(part: OutboxPart, body: str) -> OutboundPart:
     """A stored text part as an adapter takes it."""
     return OutboundPart(
@@ -125,6 +130,7 @@ def to_text(part: OutboxPart, body: str) -> OutboundPart:
         part=part.part,
         parts=part.parts,
         created_at=from_unix_ms(part.created_ms),
+        notice=part.notice,
     )
 
 
@@ -208,9 +214,9 @@ def _reply(
 
 
 def stored_parts(
-    account: AccountId, message_id: MessageId, reply: Reply, ids: tuple[PartId, ...], now_ms: int
+    account: AccountId, message_id: MessageId, reply: Reply, ids: tuple[PartId, ...], now_ms: int, reason: str
 ) -> list[OutboxPart]:
-    """A reply's parts as the step that stored them under ``ids`` left them."""
+    """A reply's parts as the step that stored them under ``ids`` and for ``reason`` left them."""
     return [
         OutboxPart(
             part_id=part_id,
@@ -233,6 +239,7 @@ def stored_parts(
             sending_since_ms=0,
             due_ms=0,
             marked=False,
+            notice=reason,
         )
         for n, (part_id, part) in enumerate(zip(ids, reply.parts, strict=False))
     ]

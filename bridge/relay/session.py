@@ -24,9 +24,10 @@ from bridge.protocol.events import (
     TurnCancelled,
     TurnCompleted,
     TurnFailed,
+    TurnStarted,
 )
 from bridge.protocol.helpers import reply_attachment, turn_request_id
-from bridge.protocol.messages import ApprovalResolve, SessionAttach, SessionClear, TurnStart
+from bridge.protocol.messages import ApprovalResolve, SessionAttach, SessionClear, TurnCancel, TurnStart
 from bridge.protocol.shared import Attachment, ReplyAttachment
 from bridge.relay.live import Live
 
@@ -79,6 +80,7 @@ class Session:
     ) -> None:
         self._connection, self._exits = connection, exits
         self.session_id, self._tools = session_id, tools
+        self._turn_id, self._cancelled = "", False
 
     @property
     def alive(self) -> bool:
@@ -97,6 +99,7 @@ class Session:
         start = TurnStart(
             request_id=request_id, session_id=self.session_id, prompt=prompt, attachments=tuple(attachments)
         )
+        self._turn_id, self._cancelled = "", False
         await self._connection.send(start)
         collector = Collector(request_id)
         while True:
@@ -104,6 +107,10 @@ class Session:
             if live is not None and turn_request_id(event) == request_id:
                 live.see(request_id, event)
             match event:
+                case TurnStarted(request_id=started, turn_id=turn_id) if started == request_id:
+                    self._turn_id = turn_id
+                    if self._cancelled:
+                        await self.cancel()
                 case ApprovalRequested(approval_id=approval_id):
                     await self._resolve(approval_id)
                 case ErrorEvent(request_id=refused) if refused in (None, request_id):
@@ -112,6 +119,17 @@ class Session:
                     result = collector.see(event)
                     if result is not None:
                         return result
+
+    async def cancel(self) -> None:
+        """Have the server end the turn that runs, or is about to; ``turn`` returns how it ended.
+
+        Raises:
+            SessionError: the session broke.
+        """
+        self._cancelled = True
+        if self._turn_id:
+            stop = TurnCancel(request_id="channel-cancel", session_id=self.session_id, turn_id=self._turn_id)
+            await self._connection.send(stop)
 
     async def _resolve(self, approval_id: str) -> None:
         answer = ApprovalResolve(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlite3 import Cursor
 
+from bridge.store import owner_chats
 from bridge.store.contract import Bind, BindingError, Recover, SetIdentity
 
 _BIND = "INSERT INTO accounts (account, fingerprint) VALUES (?, ?)"
@@ -34,6 +35,7 @@ def bind(db: Cursor, step: Bind) -> str:
             "the account's stored state belongs to another identity: sign in as before, or rename the account"
         )
     db.execute(_REPLACE, (step.fingerprint, step.account))
+    owner_chats.forget(db, step.account)
     db.execute("DELETE FROM held WHERE account = ?", (step.account,))
     db.execute("DELETE FROM bindings WHERE account = ?", (step.account,))
     return ""

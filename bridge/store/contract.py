@@ -17,6 +17,7 @@ from bridge.errors import StoreError
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId
 from bridge.store.change_steps import Changed, Edit, MessageOf, Recall, StoredMessage, TakenBack
 from bridge.store.dead_steps import Bury, DeadLetter, DeadLetters, Revive, Revived
+from bridge.store.owner_chat_steps import NoteOwner, Notify, OwnerChat, OwnerChats, ToldOf
 from bridge.store.reply import NewPart, PartKind, Reply
 from bridge.store.session_steps import (
     BeginTurn,
@@ -66,11 +67,15 @@ __all__ = [
     "MessageState",
     "NewMessage",
     "NewPart",
+    "NoteOwner",
+    "Notify",
     "OpenMessage",
     "OpenMessages",
     "OpenParts",
     "OpenSession",
     "OutboxPart",
+    "OwnerChat",
+    "OwnerChats",
     "PartKind",
     "PartState",
     "PartsOf",
@@ -96,6 +101,7 @@ __all__ = [
     "StoredMessage",
     "StoredSession",
     "TakenBack",
+    "ToldOf",
     "UnbindSession",
 ]  # fmt: skip
 
@@ -450,6 +456,6 @@ class CountsOf(Query[Counts]):
 STEPS: tuple[type[Step[object]], ...] = (
     Bind, Claim, Recall, Edit, Start, Answer, Post, Sending, Settle, Later, Mark, Hold, Recover, Collect,
     SetIdentity, Prune, Revive, Bury, BindSession, UnbindSession, OpenSession, BeginTurn, EndTurn,
-    ClearSession, ReserveSeq,
+    ClearSession, ReserveSeq, NoteOwner, Notify,
 )  # fmt: skip
 """Every durable step, for the crash points: before and after each."""

@@ -7,7 +7,7 @@ from sqlite3 import Cursor
 from typing import Any, TypeVar, cast
 
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId, TurnId
-from bridge.store import changes, dead
+from bridge.store import changes, dead, owner_chats
 from bridge.store.contract import (
     BoundSession,
     Counts,
@@ -23,6 +23,7 @@ from bridge.store.contract import (
     OpenMessages,
     OpenParts,
     OutboxPart,
+    OwnerChats,
     PartKind,
     PartsOf,
     PartState,
@@ -31,6 +32,7 @@ from bridge.store.contract import (
     SessionRecord,
     StoredIdentity,
     StoredSession,
+    ToldOf,
 )
 
 R = TypeVar("R")
@@ -170,5 +172,7 @@ READERS: Mapping[type[Query[object]], Callable[[Cursor, Any], object]] = {
     IdentityOf: identity_of,
     CountsOf: counts_of,
     DeadLetters: dead.letters,
+    OwnerChats: owner_chats.owner_chats,
+    ToldOf: owner_chats.told_of,
     MessageOf: changes.message_of,
 }

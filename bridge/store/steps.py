@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from sqlite3 import Cursor
 from typing import Any, TypeVar, cast
 
-from bridge.store import accounts, changes, contract, dead, messages, outbox, sessions
+from bridge.store import accounts, changes, contract, dead, messages, outbox, owner_chats, sessions
 from bridge.store.contract import Step
 
 R = TypeVar("R")
@@ -31,6 +31,8 @@ TAKERS: Mapping[type[Step[object]], Callable[[Cursor, Any], object]] = {
     contract.Collect: outbox.collect,
     contract.Revive: dead.revive,
     contract.Bury: dead.bury,
+    contract.NoteOwner: owner_chats.note_owner,
+    contract.Notify: owner_chats.notify,
     contract.BindSession: sessions.bind_session,
     contract.UnbindSession: sessions.unbind_session,
     contract.OpenSession: sessions.open_session,

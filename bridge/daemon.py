@@ -31,10 +31,11 @@ from bridge.paths import Home
 from bridge.plans import Later, Planner, Served
 from bridge.process import only_daemon, raise_descriptor_limit, stopping
 from bridge.relay.asked import remove_copies
+from bridge.relay.notices import Notices, watch_disk
 from bridge.relay.outbox import copies_of
 from bridge.sessions.contract import Deadlines, Services
 from bridge.sessions.server import SessionServer
-from bridge.store.contract import Prune, Store
+from bridge.store.contract import OwnerChat, Prune, Store
 from bridge.store.sqlite import open_store
 from bridge.supervisor import Supervisor, isolated
 from bridge.tables import validate
@@ -142,6 +143,7 @@ class Daemon:
         sessions = SessionServer(self._home.socket, self._services(store, planner, agent), VERSION)
         port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         started, console = asyncio.Event(), asyncio.Event()
+        notices = Notices(store, self._clock, self._reached, log)
         async with asyncio.TaskGroup() as tasks:
 
             def keep(name: str, part: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -153,6 +155,7 @@ class Daemon:
             keep("console", lambda: self._listen_to_console(console))
             keep("accounts", lambda: self._run_accounts(planner, sessions.ready, started))
             keep("watch", lambda: self._watch(planner, started))
+            keep("disk", lambda: watch_disk(self._disk, notices, self._clock, log))
             keep("upkeep", lambda: upkeep(store, self._config.store.keep_days, self._home, self._clock))
             await started.wait()
             await console.wait()
@@ -218,6 +221,14 @@ class Daemon:
         if isinstance(found, Served):
             return found
         return Later() if self._supervisor.is_wanted(name) or not self._knows_accounts else None
+
+    def _reached(self, chat: OwnerChat) -> Served | None:
+        """The chat's account, while it has contact and that owner."""
+        found = self._supervisor.component(chat.account)
+        known = {one.id: one for one in self._supervisor.snapshots()}.get(chat.account)
+        if known is None or known.state is not State.CONNECTED or known.user_id != chat.owner:
+            return None
+        return found if isinstance(found, Served) else None
 
     def _states(self) -> Mapping[str, int]:
         return Counter(snapshot.state.value for snapshot in self._supervisor.snapshots())

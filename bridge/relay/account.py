@@ -41,6 +41,7 @@ from bridge.relay.delivery import Delivery, Terms
 from bridge.relay.draft import Draft, draft
 from bridge.relay.intake import Fate
 from bridge.relay.live import Live
+from bridge.relay.notices import OwnerNote
 from bridge.relay.outbox import Address
 from bridge.relay.room import ClaimRoom, Slots
 from bridge.relay.session import Authority, Server
@@ -95,6 +96,7 @@ class Account:
         self._setup, self._store, self._clock, self._log = setup, setup.store, setup.clock, setup.log
         self._run: Run | None = None
         self._platform = PlatformClock(setup.clock, setup.log)
+        self._owner_note = OwnerNote(setup)
 
     @property
     def name(self) -> str:
@@ -299,6 +301,8 @@ class Account:
         if one.decision.fate is Fate.WORK and message is not None and one.inbound is not None:
             claimed = run.work.claimed(message.message_id, one.inbound, now_ms, now_ms)
             self._enqueue(run, one.conversation, claimed)
+            if (noting := self._owner_note.of(one.inbound)) is not None:
+                self._spawn(run, noting, "owner")
             return Claimed.ACCEPTED
         if message is not None and message.reply is not None:
             self._spawn(run, self.deliver(message.reply.reply_id), "notice")

@@ -183,11 +183,11 @@ class CallbackReceiver:
             self._changed.notify_all()
 
     async def _react(self, request: web.Request, reaction: Reaction) -> web.StreamResponse:
-        if reaction.broken and request.transport is not None:
-            request.transport.write(_begun(reaction))
+        if reaction.broken and (transport := request.transport) is not None:
+            transport.write(_begun(reaction))
             if reaction.broken in (Break.HANG, Break.HANG_BODY):
                 await self._closing.wait()
-            request.transport.close()
+            transport.close()
         elif reaction.body_bytes:
             return await _pour(request, reaction)
         return web.Response(status=reaction.status, headers=reaction.headers)

@@ -1,10 +1,16 @@
-"""Fenced code blocks of markdown, as far as cutting a text needs them. Pure, and linear in time."""
+"""Code in markdown, in blocks and in lines, as far as cutting a text needs it. Pure, and linear in time."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_OPENER = re.compile(r"([ \t]*)(`{3,}(?=[^`\r\n]*$)|~{3,})[^\r\n]*", re.MULTILINE)
+_OPENER = re.compile(
+    r"([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]{1,4})*)"  # where it stands, behind a list's marks too
+    r"(`{3,}(?=[^`\r\n]*$)|~{3,})([^\r\n]*)",
+    re.MULTILINE,
+)
+_TICKS = re.compile(r"`+")
+_NO_BLANK = re.compile(r"[^ \t]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +35,25 @@ def find_fences(text: str) -> Iterator[Fence]:
         inner = text.find("\n", opened.end()) + 1
         if not inner:
             return
-        outer, end = _find_closer(text, inner, opened)
-        yield Fence(
-            opened.start(), inner, outer, end, opened.group().rstrip(), opened.group(1) + opened.group(2)
-        )
+        indent, marks, language = _NO_BLANK.sub(" ", opened[1]), opened[2], opened[3]
+        outer, end = _find_closer(text, inner, indent, marks)
+        yield Fence(opened.start(), inner, outer, end, f"{indent}{marks}{language}".rstrip(), indent + marks)
         at = end
+
+
+def code_spans(text: str) -> Iterator[tuple[int, int]]:
+    """The code in lines, its backticks included: from a run of them to the next as long on the same line."""
+    runs = list(_TICKS.finditer(text))
+    later: dict[int, list[re.Match[str]]] = {}
+    for run in reversed(runs):
+        later.setdefault(len(run[0]), []).append(run)
+    at = 0
+    for run in runs:
+        waiting = later[len(run[0])]
+        waiting.pop()
+        if run.start() >= at and waiting and text.find("\n", run.end(), waiting[-1].start()) < 0:
+            at = waiting[-1].end()
+            yield run.start(), at
 
 
 def _next_opener(text: str, at: int) -> re.Match[str] | None:
@@ -44,9 +64,8 @@ def _next_opener(text: str, at: int) -> re.Match[str] | None:
     return None
 
 
-def _find_closer(text: str, at: int, opened: re.Match[str]) -> tuple[int, int]:
+def _find_closer(text: str, at: int, indent: str, marks: str) -> tuple[int, int]:
     """Where the closing line starts and ends, its line end included."""
-    indent, marks = opened.group(1), opened.group(2)
     closer = re.compile(
         rf"[ \t]{{0,{len(indent) + 3}}}{re.escape(marks[0])}{{{len(marks)},}}[ \t\r]*(?:\n|\Z)"
     )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from bridge.channel.fences import find_fences
+from bridge.channel.fences import code_spans, find_fences
 
 _HELD = "\0"  # stands for a piece that nothing may change any more
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
@@ -12,7 +12,6 @@ _RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|=
 _BULLET = re.compile(r"([ \t]*(?:>[ \t]?)*)[-*+][ \t]+(\[[ xX]\][ \t]+)?")
 _SEPARATOR = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
 _CELL_END = re.compile(r"(?<!\\)\|")
-_TICKS = re.compile(r"`+")
 _SPECIAL = re.compile(
     r"(?P<escape>\\[\\`*_{}\[\]()#+.!|~>-])"
     r"|(?P<link>!?\[(?P<text>[^\[\]\n]{0,500})\]\([ ]?<?"
@@ -93,19 +92,12 @@ def _inline(text: str) -> str:
 
 
 def _spans(text: str) -> Iterator[tuple[str, bool]]:
-    """The text's pieces, and whether each is a code span: from a run of backticks to the next as long."""
-    runs = list(_TICKS.finditer(text))
-    ends: dict[int, list[int]] = {}
-    for run in reversed(runs):
-        ends.setdefault(len(run.group()), []).append(run.end())
+    """The text's pieces, and whether each is code."""
     at = 0
-    for run in runs:
-        waiting = ends[len(run.group())]
-        waiting.pop()
-        if run.start() >= at and waiting:
-            yield text[at : run.start()], False
-            at = waiting[-1]
-            yield text[run.start() : at], True
+    for start, end in code_spans(text):
+        yield text[at:start], False
+        yield text[start:end], True
+        at = end
     yield text[at:], False
 
 

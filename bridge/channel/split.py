@@ -4,16 +4,19 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from bridge.channel.clusters import inside_clusters
-from bridge.channel.fences import Fence, find_fences
+from bridge.channel.fences import Fence, code_spans, find_fences
 from bridge.channel.units import MIN_LIMIT, Limit, Render, measure
 
+_PIECE = r"[^()\s]{0,500}"
 _WHOLE = re.compile(
-    r"!?\[[^\[\]\n]{0,500}\]\([^()\s]{1,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500}){0,4}\)"  # a link
-    r"|https?://[^\s<>\"'`]{1,2000}"
-    r"|&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,30});"  # an HTML entity
-    r"|`[^`\n]{1,100}`",
+    r"!?\[(?:[^\[\]\n]|\[[^\[\]\n]{0,200}\]){0,2000}\]"  # a link: its words ...
+    rf"\((?:<[^<>\n]{{1,16000}}>|[^()\s]{{1,16000}}(?:\({_PIECE}\){_PIECE}){{0,4}})"  # ... its address ...
+    r"(?:[ ]\"[^\"\n]{0,300}\")?\)"  # ... its title
+    r"|https?://[^\s<>\"`\u3000-\u303f\uff00-\uff65]{1,16000}"
+    r"|&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,30});",  # an HTML entity
     re.IGNORECASE,
 )
 _ENDS = (  # good places to cut after, the best first
@@ -68,8 +71,8 @@ class _Cutter:
         self._fences = [fence for fence in find_fences(text) if self._is_small(fence)]
         self._starts = [fence.start for fence in self._fences]
         self._locked = bytearray(self._torn)
-        for found in _WHOLE.finditer(text):
-            self._lock(found.start(), found.end())
+        for start, end in chain(code_spans(text), (found.span() for found in _WHOLE.finditer(text))):
+            self._lock(start, end)
         for fence in self._fences:
             self._lock_edges(fence)
 

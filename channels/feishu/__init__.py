@@ -20,7 +20,7 @@ SPEC = ChannelSpec(
     identity=identity,
     # A rich text may take 30 KB with its tags, which a part of this size nearly always stays under; where it
     # does not, it goes as a plain one, which may take 150 KB.
-    text_limit=Limit(12_000, Unit.BYTES),
+    text_limit=Limit(10_000, Unit.BYTES),
     idempotent_seconds=3600,
     render=defused,  # it stays markdown: each part is made a message when it is sent
 )

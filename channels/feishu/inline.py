@@ -19,7 +19,7 @@ _PIECE = re.compile(
     r"|(?P<link>!?\[(?P<words>[^\[\]\n]{0,500})\]\([ ]?<?"
     r"(?P<to>[^\s()<>]{1,2000}(?:\([^\s()]{0,500}\)[^\s()]{0,500}){0,4})>?(?:[ ]\"[^\"\n]{0,300}\")?[ ]?\))"
     r"|<(?P<auto>https?://[^\s<>]{1,2000})>"
-    r"|(?P<bare>https?://[!-;=?-_a-~]{1,2000})",  # no further than ASCII: 见https://x.example，然后
+    r"|(?P<bare>https?://(?:(?!~~)[!#-)+-;=?-_a-~]){1,2000})",  # no further than ASCII: 见https://x.example，然后
     re.IGNORECASE,
 )
 _EMPHASIS = re.compile(
@@ -75,7 +75,7 @@ def _link(text: str, to: str) -> Element:
 
 def _without_ending(address: str) -> str:
     """Without the sentence's own marks behind it."""
-    while address.endswith((".", ",", ";", ":", "!", "?", "'", ")")):
+    while address.endswith((".", ",", ";", ":", "!", "?", "'", "_", ")")):
         if address.endswith(")") and address.count("(") >= address.count(")"):
             break
         address = address[:-1]

@@ -32,7 +32,7 @@ _CALLED = {
 
 
 def rows(markdown: str) -> list[Row]:
-    """The rows of ``markdown``, without blank ones at both ends."""
+    """The rows of ``markdown``, of which the first and the last are not blank."""
     found: list[Row] = []
     at = 0
     for fence in find_fences(markdown):
@@ -40,7 +40,7 @@ def rows(markdown: str) -> list[Row]:
         found.append([_code(fence, markdown)])
         at = fence.end
     found += _prose(markdown[at:])
-    return _stripped(found)
+    return _spaced(found)
 
 
 def gains(found: list[Row]) -> bool:
@@ -94,9 +94,8 @@ class _Prose:
 
     def _item(self, item: re.Match[str], text: str) -> Row:
         depth = self._depth(len(item[1].expandtabs(4)))
-        mark = item[2] or _BULLETS[min(depth, len(_BULLETS) - 1)]
-        box = {None: "", " ": "☐ "}.get(item[3], "☑ ")
-        return merged([words(f"{_INDENT * depth}{mark} {box}"), *elements(text)])
+        bullet = {None: _BULLETS[min(depth, len(_BULLETS) - 1)], " ": "☐"}.get(item[3], "☑")
+        return merged([words(f"{_INDENT * depth}{item[2] or bullet} "), *elements(text)])
 
     def _depth(self, indent: int) -> int:
         while self._indents and indent < self._indents[-1]:
@@ -127,13 +126,18 @@ def _table(table: Table) -> Iterator[Row]:
         yield elements(" | ".join(cells), styles) or [words("")]
 
 
-def _stripped(found: list[Row]) -> list[Row]:
-    start, end = 0, len(found)
-    while start < end and _is_blank(found[start]):
-        start += 1
-    while end > start and _is_blank(found[end - 1]):
-        end -= 1
-    return found[start:end]
+def _spaced(found: list[Row]) -> list[Row]:
+    """One blank row at most between others, none at the ends and beside what has space of its own."""
+    kept: list[Row] = []
+    for at, row in enumerate(found):
+        before, following = kept[-1] if kept else [], found[at + 1] if at + 1 < len(found) else []
+        if not _is_blank(row) or not (_is_apart(before) or _is_apart(following) or _is_blank(before)):
+            kept.append(row)
+    return kept[:-1] if kept and _is_blank(kept[-1]) else kept
+
+
+def _is_apart(row: Row) -> bool:
+    return not row or row[0]["tag"] in ("hr", "code_block")
 
 
 def _is_blank(row: Row) -> bool:

@@ -4,10 +4,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from pydantic import SecretStr
+
 from bridge.channel import FileKind, Http, OutboundFile, OutboundPart, Place
 from bridge.channel.http import http_session
 from bridge.channel.testing.fakes.feishu import FakeFeishu
 from channels.feishu import SPEC, Feishu, FeishuCredentials, FeishuSettings
+from channels.feishu.api import Api
 
 UUID = "0123456789abcdef0123456789abcdef"
 
@@ -26,6 +29,10 @@ def at(fake: FakeFeishu, http: Http, **settings: Any) -> Feishu:
     found = SPEC.create(values, credentials, http, Place("feishu:test"))
     assert isinstance(found, Feishu)
     return found
+
+
+def api_of(fake: FakeFeishu, http: Http) -> Api:
+    return Api(http.at(fake.base), fake.app_id, SecretStr(fake.app_secret))
 
 
 def part(text: str = "hello", **fields: Any) -> OutboundPart:

@@ -6,14 +6,17 @@ import pytest
 from bridge.channel import (
     ChannelError,
     Claimed,
+    Edited,
     FetchesFiles,
     FileKind,
     Identity,
     Ignored,
     Inbound,
+    Item,
     Probes,
     Pushed,
     Reading,
+    Recalled,
     RemoteFile,
     ResolvesReferences,
     Sends,
@@ -22,8 +25,8 @@ from bridge.channel import (
 )
 from bridge.channel.http import TooLargeError
 from bridge.channel.testing.clock import START, FakeClock
-from bridge.channel.testing.fakes.feishu import BOT, STRANGER, FakeFeishu, FakeFile, Note, Refusal
-from bridge.channel.testing.fakes.feishu.events import write
+from bridge.channel.testing.fakes.feishu import BOT, STRANGER, FakeFeishu, FakeFile, Note, Push, Refusal
+from bridge.channel.testing.fakes.feishu.events import envelope
 from channels.feishu import Feishu
 from tests.channels.feishu.platform import adapter
 from tests.channels.feishu.support import request
@@ -33,12 +36,20 @@ BYTES = b"\x89PNG\r\n\x1a\n" + bytes(5000)
 
 async def read(fake: FakeFeishu, feishu: Feishu, **fields: Any) -> Inbound:
     """What the adapter makes of what somebody wrote, sealed and signed by the fake."""
-    said = await fake.say(**fields)
-    headers, body = fake.pusher.request(said.event)
+    return as_read(fake, feishu, await fake.say(**fields))
+
+
+def as_read(fake: FakeFeishu, feishu: Feishu, push: Push) -> Inbound:
+    item = item_of(fake, feishu, push)
+    assert isinstance(item, Inbound), item
+    return item
+
+
+def item_of(fake: FakeFeishu, feishu: Feishu, push: Push) -> Item:
+    headers, body = fake.pusher.request(push.event)
     reading = feishu.read(request(body, headers), Identity(BOT))
     assert isinstance(reading, Reading)
     (item,) = reading.items
-    assert isinstance(item, Inbound), item
     return item
 
 
@@ -182,28 +193,46 @@ async def test_a_quote_is_looked_up() -> None:
 
 async def test_case_12_a_forwarded_bundle_is_fetched_with_its_files() -> None:
     async with FakeFeishu(delays=()) as fake, adapter(fake) as feishu:
-        found = await read(fake, feishu, kind="merge_forward", content="Merged and Forwarded Message")
-        inner = write(fake.world, Note("from a colleague", sender=STRANGER))
-        image = write(fake.world, Note(sender=STRANGER, files=(FakeFile("a.png", "image/png", BYTES),)))
-        inner.upper = image.upper = found.message_id
+        picture = Note(sender=STRANGER, files=(FakeFile("a.png", "image/png", BYTES),))
+        said = await fake.forward(Note("from a colleague", sender=STRANGER), [picture])
+        found = as_read(fake, feishu, said)
         context = await feishu.resolve(found.message_id, found.reference)
         assert [line.split(" ")[-1] for line in context.text.split("\n")] == [
             "messages:]",
             "colleague",
+            "messages]",
             "[Image]",
         ]
         assert (await fetched(feishu, context.files[0]))[3] == BYTES
 
 
-async def test_case_12_a_failed_look_up_is_said_as_failed() -> None:
+async def test_case_14_a_message_that_is_taken_back_or_edited_is_told_as_such() -> None:
     async with FakeFeishu(delays=()) as fake, adapter(fake) as feishu:
-        with pytest.raises(ChannelError, match="not in this chat"):
-            await feishu.resolve("om_1", "om_nowhere")
-        cases: list[dict[str, Any]] = [{}, {"items": []}, {"items": "x"}]
-        for data in cases:
-            fake.next(Refusal(0, 200, fields={"data": data}), at="get")
-            with pytest.raises(ChannelError, match="cannot be read"):
-                await feishu.resolve("om_1", "om_2")
+        said = await fake.say("delete everything", group=True)
+        edited = item_of(fake, feishu, await fake.edit(said.message_id, "list everything"))
+        assert isinstance(edited, Edited)
+        assert (edited.message.message_id, edited.message.text) == (said.message_id, "list everything")
+        recalled = item_of(fake, feishu, await fake.recall(said.message_id))
+        assert recalled == Recalled(said.message_id, chat="oc_fake_group")
+
+
+async def test_case_17_events_that_nobody_asked_for_are_ignored_and_the_next_message_is_read() -> None:
+    async with FakeFeishu(delays=()) as fake, adapter(fake) as feishu:
+        for kind in ("im.chat.member.bot.added_v1", "im.message.message_read_v1"):
+            event = envelope(kind, {}, "ev", fake.app_id, fake.token, 0)
+            assert item_of(fake, feishu, Push("", event)) == Ignored("event")
+        assert (await read(fake, feishu, text="hi")).text == "hi"
+
+
+async def test_case_48_who_does_not_mention_the_bot_costs_no_request() -> None:
+    async with FakeFeishu(delays=()) as fake, adapter(fake) as feishu:
+        picture = FakeFile("a.png", "image/png", BYTES)
+        for fields in ({"text": "@_all hi"}, {"text": "`@Turnbridge` hi"}, {"files": [picture]}):
+            said = await fake.say(group=True, mention=False, **fields)
+            assert item_of(fake, feishu, said) == Ignored("not_mentioned", said.message_id)
+        other = await fake.say("hi", sender="ou_other_bot", sender_type="app", files=[picture])
+        assert item_of(fake, feishu, other) == Ignored("bot", other.message_id)
+        assert fake.requests == []
 
 
 async def test_case_51_a_redirect_is_not_followed_with_the_token() -> None:

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -17,6 +18,10 @@ from bridge.channel.testing.fakes.feishu.rules import notified
 from channels.feishu import SPEC
 from channels.feishu.send import Target, target, text_forms
 from tests.channels.feishu.platform import adapter, part
+
+CALL = re.compile(
+    r"[<＜]\s*/?[aａ][tｔ][\s>/]|&lt;at|&#60;at|[@＠](?:all|everyone|所有人|_all|_user_)", re.IGNORECASE
+)
 
 
 async def test_a_text_goes_to_a_person_or_a_chat_by_its_id() -> None:
@@ -189,15 +194,14 @@ async def test_case_43_a_form_that_is_refused_falls_back_for_its_part_alone() ->
 
 async def test_where_no_form_is_taken_it_is_refused() -> None:
     async with FakeFeishu() as fake, adapter(fake) as feishu:
-        fake.next(Refusal(230001), Refusal(230001))
-        assert await feishu.send(part()) == Refused(
+        fake.next(*[Refusal(230001)] * 3)
+        assert await feishu.send(part("**a**")) == Refused(
             "Feishu: the content was not accepted (code 230001)", "230001"
         )
         assert isinstance(await feishu.send(part("   ")), Delivered)  # a text may not be blank; a post may
         fake.next(Refusal(230001))
-        assert isinstance(
-            await feishu.send(part("x" * 40_000, client_id="2")), Refused
-        )  # too long for a post
+        outcome = await feishu.send(part("x" * 40_000, client_id="2"))  # too long for a post
+        assert isinstance(outcome, Refused)
 
 
 @pytest.mark.parametrize(
@@ -239,24 +243,43 @@ async def test_an_unknown_recipient_is_refused() -> None:
         assert fake.sent == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '<at user_id="all">all</at>',
-        "<AT user_id='all'>",
-        "<at\nid=ou_1>",
-        "<At email=x>",
-        "x<at user_id=all/>",
-    ],
-)
+CALLS = [
+    '<at user_id="all">all</at>',
+    "<AT user_id='all'>",
+    "<at\nid=ou_1>",
+    "<At email=x>",
+    "x<at user_id=all/>",
+    "`<at user_id=all>`",
+    "```\n<at user_id=all></at>\n```",
+    "**x** <at user_id=all>",
+    "<**at** user_id=all>",
+    "\\<at user_id=all>",
+    "[<at user_id=all>](https://x.example)",
+    "| a | b |\n|---|---|\n| <at user_id=all> | x |",
+    "# <at user_id=all>",
+    "＜at user_id=all＞ ＜ＡＴ id=x＞",
+    "&lt;at user_id=all&gt; &#60;at id=x>",
+    "@all @everyone @所有人 ＠所有人 @_all @_user_1",
+]
+
+
+@pytest.mark.parametrize("text", CALLS)
 async def test_case_52_no_text_of_the_agent_notifies_anybody(text: str) -> None:
     async with FakeFeishu() as fake, adapter(fake) as feishu:
         await feishu.send(part(text))
         await feishu.send(part(SPEC.render(text), client_id="2"))
         for cut in range(len(text)):
-            await feishu.send(part(text[:cut] or "-", client_id=f"a{cut}"))
-            await feishu.send(part(text[cut:], client_id=f"b{cut}"))
+            await feishu.send(part(SPEC.render(text[:cut]) or "-", client_id=f"a{cut}"))
+            await feishu.send(part(SPEC.render(text[cut:]), client_id=f"b{cut}"))
         assert all(each.mentions == () for each in fake.sent)
+        for form in text_forms(text):
+            assert not CALL.search(form.content.replace("\\n", "\n"))
+
+
+@pytest.mark.parametrize("text", [call for call in CALLS if "*" not in call and call[:1] in "<x＜&@"])
+async def test_case_52_what_is_shown_reads_the_same(text: str) -> None:
+    async with FakeFeishu() as fake, adapter(fake) as feishu:
+        await feishu.send(part(SPEC.render(text)))
         assert fake.sent[0].text.replace("\u200b", "") == text
 
 
@@ -266,10 +289,72 @@ def test_the_fake_would_notify_somebody_were_the_mark_not_defused() -> None:
 
 def test_the_longest_text_fits_into_a_request_whatever_is_in_it() -> None:
     assert SPEC.text_limit.unit == Unit.BYTES
-    for character in ("\\", '"', "\n", "\t", "\u2028", "😀", "a"):
-        text = character * (SPEC.text_limit.size // len(character.encode()))
-        form = next(text_forms(text))
-        assert len(json.dumps({"content": form.content}, ensure_ascii=False).encode()) < 149_000
+    for piece in (
+        "\\",
+        '"',
+        "\n",
+        "\t",
+        "\u2028",
+        "😀",
+        "a",
+        "**a** ",
+        "- x\n",
+        "[a](https://b.c) ",
+        "---\n",
+        "@all ",
+    ):
+        text = SPEC.render(piece * (SPEC.text_limit.size // len(piece.encode())))
+        for form in text_forms(text):
+            body = {
+                "content": form.content,
+                "msg_type": form.kind,
+                "uuid": "x" * 50,
+                "reply_in_thread": False,
+            }
+            size = len(json.dumps(body, ensure_ascii=False).encode())
+            assert size <= form.request_bytes
+            assert size < (30_000 if form.kind == "post" else 149_000)
+
+
+def test_a_rich_text_over_the_platforms_limit_goes_as_plain_text() -> None:
+    assert [form.kind for form in text_forms("**a** " * 300)] == ["post", "text", "post"]
+    (form,) = text_forms("**a** b\n" * 1500)
+    assert (form.kind, json.loads(form.content)["text"][:4]) == ("text", "a b\n")
+
+
+async def test_markdown_goes_as_rich_text_and_plain_words_as_plain_ones() -> None:
+    async with FakeFeishu() as fake, adapter(fake) as feishu:
+        await feishu.send(part("- **a**\n  - [b](https://c.d)\n\n```py\nx\n```"))
+        await feishu.send(part("- a\n- snake_case", client_id="2"))
+        assert [(sent.kind, sent.text) for sent in fake.sent] == [
+            ("post", "• a\n    ◦ b (https://c.d)\nx"),
+            ("text", "• a\n• snake_case"),
+        ]
+
+
+async def test_a_notice_of_the_bridge_is_shown_as_it_is() -> None:
+    async with FakeFeishu() as fake, adapter(fake) as feishu:
+        await feishu.send(part("**a**_b_.txt could not be sent", notice="failure"))
+        assert (fake.sent[0].kind, fake.sent[0].text) == ("text", "**a**_b_.txt could not be sent")
+
+
+@pytest.mark.parametrize("code", [230001, 230025, 230099])
+async def test_case_15_rich_text_that_is_refused_goes_as_plain_text_under_the_same_uuid(code: int) -> None:
+    async with FakeFeishu() as fake, adapter(fake) as feishu:
+        fake.next(Refusal(code))
+        assert isinstance(await feishu.send(part("**a** [b](https://c.d)")), Delivered)
+        (sent,) = fake.sent
+        assert (sent.kind, sent.uuid, sent.text) == ("text", part().client_id, "a b (https://c.d)")
+
+
+async def test_case_16_what_was_taken_in_one_form_never_goes_in_another() -> None:
+    async with FakeFeishu() as fake, adapter(fake) as feishu:
+        fake.next(Refusal(230001), Fault.DROP_AFTER)
+        with pytest.raises(OutcomeUnknownError):
+            await feishu.send(part("**a**"))
+        for _ in range(2):  # the retry meets the form that was taken, by its uuid
+            assert await feishu.send(part("**a**")) == Delivered(fake.sent[0].message_id)
+        assert [sent.kind for sent in fake.sent] == ["text"]
 
 
 def test_targets_are_told_by_their_marks() -> None:

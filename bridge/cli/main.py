@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from bridge.cli import common, config, dead, fake, reload, run, send, status, try_it
+from bridge.cli import chat, common, config, dead, exec_turn, fake, reload, run, send, session, status, try_it
 from bridge.version import VERSION
 
 
@@ -36,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"turnbridge {VERSION}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, try_it, status, send, dead, reload, config, fake):
+    for command in (run, chat, exec_turn, try_it, status, send, dead, reload, session, config, fake):
         command.register(commands)
     _name_commands(commands)
     return top

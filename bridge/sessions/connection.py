@@ -33,6 +33,7 @@ class Connection:
         self._outbound = Outbound()
         self._requests = Requests(services, live, server, self._outbound)
         self._turns: asyncio.Task[None] | None = None
+        self._control: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Raises StalledError or FrameTooLargeError, in a group, for a client that could not be answered."""
@@ -44,7 +45,8 @@ class Connection:
                     await self._serve()
                 finally:
                     self._outbound.finish()
-                    await asyncio.wait([writing], timeout=self._deadlines.writer)
+                    if not self._outbound.stalled:
+                        await asyncio.wait([writing], timeout=self._deadlines.writer)
                     writing.cancel()
         finally:
             self._writer.transport.abort()
@@ -54,6 +56,7 @@ class Connection:
             async with asyncio.TaskGroup() as tasks:
                 try:
                     await self._read(tasks)
+                    await self._control_done(self._deadlines.reply)
                     self._outbound.mute()  # the client has gone: what waits is written, nothing is added
                 finally:
                     self._hang_up()
@@ -88,13 +91,25 @@ class Connection:
         try:
             if isinstance(line, TooLong):
                 raise RequestError("invalid_request", f"a line is over {CLIENT_FRAME_BYTES} bytes")
-            await self._requests.answer(ours.read_client_message(line))
+            await self._answer(ours.read_client_message(line), tasks)
         except ProtocolError as error:
             await self._refuse("invalid_json", f"that is no message of the protocol: {error}")
         except RequestError as error:
             await self._refuse(error.code, str(error))
         if self._turns is None and self._requests.session:
             self._turns = tasks.create_task(self._requests.session.run())
+
+    async def _answer(self, message: ours.ClientMessage, tasks: asyncio.TaskGroup) -> None:
+        """What is asked of the daemon may take long and holds up nothing of the session: only its like."""
+        if isinstance(message, ours.DaemonControl) and self._requests.initialized:
+            await self._control_done(None)
+            self._control = tasks.create_task(self._requests.answer(message))
+        else:
+            await self._requests.answer(message)
+
+    async def _control_done(self, seconds: float | None) -> None:
+        if self._control is not None:
+            await asyncio.wait([self._control], timeout=seconds)
 
     async def _refuse(self, code: str, text: str) -> None:
         await self._outbound.send(ErrorEvent(code=code, message=text, fatal=False), self._deadlines.reply)

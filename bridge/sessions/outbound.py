@@ -21,9 +21,13 @@ _IDLE_LEAST = 16  # more than may be drawn at the same time
 
 
 class Outbound:
-    """A bounded queue of encoded frames. A frame counts until it is handed to the kernel."""
+    """A bounded queue of encoded frames. A frame counts until it is handed to the kernel.
+
+    ``stalled`` is set once somebody has waited too long for a client that does not read.
+    """
 
     def __init__(self) -> None:
+        self.stalled = False
         self._frames: deque[bytes] = deque()
         self._bytes = 0
         self._changed = asyncio.Event()
@@ -66,6 +70,7 @@ class Outbound:
                 while not self.has_room(size):
                     await self._changed.wait()
         except TimeoutError as error:
+            self.stalled = True
             raise StalledError("the client did not read for too long: its connection was closed") from error
 
     async def send(self, message: Wire, seconds: float | None) -> None:

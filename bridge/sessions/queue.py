@@ -37,6 +37,10 @@ class TurnQueue:
     def clear(self) -> None:
         self._entries.clear()
 
+    def restore(self, entries: tuple[QueueEntry, ...]) -> None:
+        """Take back a change that could not be told."""
+        self._entries = list(entries)
+
     def update(self, queue_id: str, revision: int, prompt: str) -> QueueEntry:
         """Replace the prompt, as ``turn.start`` would take it; returns the entry with its new revision.
 

@@ -26,13 +26,13 @@ class FatalError(Exception):
 
 
 class Requests:
-    """``session`` is the connection's one session, once it has been opened."""
+    """``session`` is the connection's one session, once it has been opened; ``initialized`` comes first."""
 
     def __init__(self, services: Services, live: LiveSessions, server: Peer, outbound: Outbound) -> None:
         self.session: Session | None = None
+        self.initialized = False
         self._services, self._server, self._outbound = services, server, outbound
         self._opener = Opener(services, live, outbound)
-        self._initialized = False
 
     async def answer(self, message: ours.ClientMessage) -> None:
         """Answer one message; a refusal is an answer.
@@ -57,7 +57,7 @@ class Requests:
     async def _answer(self, message: ours.ClientMessage) -> None:
         if isinstance(message, messages.Initialize):
             await self._initialize(message)
-        elif not self._initialized:
+        elif not self.initialized:
             raise RequestError("not_initialized", "initialize must come first")
         elif isinstance(message, ours.DaemonControl):
             status = await self._services.control.handle(message.command)
@@ -70,13 +70,13 @@ class Requests:
             await self._of_session(message)
 
     async def _initialize(self, message: messages.Initialize) -> None:
-        if self._initialized:
+        if self.initialized:
             raise RequestError("invalid_request", "the connection is initialized already")
         if message.protocol_version != PROTOCOL_VERSION:
             text = f"this server speaks protocol version {PROTOCOL_VERSION} only"
             await self._refuse(message.request_id, "version_mismatch", text, fatal=True)
             raise FatalError
-        self._initialized = True
+        self.initialized = True
         await self._send(
             Initialized(request_id=message.request_id, protocol_version=PROTOCOL_VERSION, server=self._server)
         )

@@ -22,8 +22,7 @@ class SessionServer:
 
     def __init__(self, path: Path, services: Services, version: str) -> None:
         self.ready = asyncio.Event()
-        self._path, self._services = path, services
-        self._peer = Peer(name="turnbridge", version=version)
+        self._path, self._services, self._version = path, services, version
         self._live = LiveSessions()
 
     async def run(self) -> None:
@@ -50,18 +49,20 @@ class SessionServer:
                         log.warning("sessions.not_accepted", error=error)
                         await self._services.clock.sleep(ACCEPT_PAUSE_SECONDS)
                         continue
-                    tasks.create_task(self._serve(client), name="sessions/client")
+                    serving = serve_client(client, self._services, self._live, self._version)
+                    tasks.create_task(serving, name="sessions/client")
 
-    async def _serve(self, client: socket.socket) -> None:
-        """Serve one client; whatever goes wrong ends this connection alone."""
-        try:
-            reader, writer = await asyncio.open_unix_connection(sock=client)
-        except OSError as error:
-            log.warning("sessions.not_accepted", error=error)
-            client.close()
-            return
-        connection = Connection(self._services, self._live, self._peer, reader, writer)
-        work = Isolated(connection.run(), "sessions/connection", self._services.deadlines.stop)
-        ended = await work.ended()
-        if ended is not None:
-            log.warning("sessions.connection_ended", error=ended)
+
+async def serve_client(client: socket.socket, services: Services, live: LiveSessions, version: str) -> None:
+    """Serve one client until it is gone; whatever goes wrong ends this connection alone."""
+    try:
+        reader, writer = await asyncio.open_unix_connection(sock=client)
+    except OSError as error:
+        log.warning("sessions.not_accepted", error=error)
+        client.close()
+        return
+    connection = Connection(services, live, Peer(name="turnbridge", version=version), reader, writer)
+    work = Isolated(connection.run(), "sessions/connection", services.deadlines.stop)
+    ended = await work.ended()
+    if ended is not None:
+        log.warning("sessions.connection_ended", error=ended)

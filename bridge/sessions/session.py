@@ -1,6 +1,8 @@
 """One session on one connection: its turns one after the other, its queue, and what a client asks of both."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from bridge.ids import TurnId, new_uuid
@@ -61,7 +63,7 @@ class Session:
         check_prompt(message.prompt, has_attachments=bool(message.attachments))
         if message.attachments:
             await asyncio.to_thread(attachments.check, message.attachments)
-        async with self._order:
+        async with self._changing():
             if self._active is not None or self._paused or self._queue.entries:
                 await self._enqueue(message)
                 return
@@ -98,19 +100,30 @@ class Session:
         self._work.set()
 
     async def update(self, message: messages.QueueUpdate) -> None:
-        async with self._order:
+        async with self._changing():
             entry = self._queue.update(message.queue_id, message.revision, message.prompt)
             await self._send(QueueUpdated, message.request_id, entry=entry)
 
     async def move(self, message: messages.QueueMove) -> None:
-        async with self._order:
+        async with self._changing():
             entry, position = self._queue.move(message.queue_id, message.revision, message.before_queue_id)
             await self._send_entry(QueueMoved, message.request_id, entry, position=position)
 
     async def remove(self, message: messages.QueueRemove) -> None:
-        async with self._order:
+        async with self._changing():
             entry = self._queue.remove(message.queue_id, message.revision)
             await self._send_entry(QueueRemoved, message.request_id, entry)
+
+    @asynccontextmanager
+    async def _changing(self) -> AsyncIterator[None]:
+        """For a change of the queue, with its answer: one that fits no frame is taken back."""
+        async with self._order:
+            before = self._queue.entries
+            try:
+                yield
+            except FrameTooLargeError as error:
+                self._queue.restore(before)
+                raise RequestError("queue_limit", "the entry does not fit a frame of this session") from error
 
     async def send_snapshot(self, request_id: str | None) -> None:
         """Send the whole queue; after a conflict under the ``request_id`` that met it."""

@@ -37,6 +37,7 @@ sys.stderr.write(" ".join({name.partition(".")[0] for name in sys.modules}))
 """
 COMMANDS = [
     "run", "try", "status", "send", "dead", "dead list", "dead show", "dead retry", "dead prune", "reload",
+    "session",
     "config", "config check", "fake", "fake feishu",
 ]  # fmt: skip
 

@@ -49,8 +49,25 @@ async def test_a_flood_of_lines_is_kept_bounded() -> None:
     assert shown[0].endswith("\n99999")
 
 
-def test_a_line_is_one_line_without_controls() -> None:
-    assert one_line("a\tb\nc\x1b[31m\u2028d") == "a b c [31m d"
+async def test_lost_lines_show_even_when_all_are_empty() -> None:
+    clock, shown = FakeClock(), list[str]()
+
+    async def send(text: str) -> None:
+        shown.append(text)
+
+    progress = Progress(clock, send)
+    for _ in range(600):
+        await progress.line("")
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(progress.run())
+        await settle()
+        running.cancel()
+    assert shown[0].startswith("…\n")
+    assert len(shown[0].encode()) == PROGRESS_TEXT_BYTES
+
+
+def test_a_line_is_one_line_without_controls_that_utf8_can_hold() -> None:
+    assert one_line("a\tb\nc\x1b[31m\u2028d\ud800e") == "a b c [31m d e"
 
 
 @given(st.text())

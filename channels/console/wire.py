@@ -115,6 +115,7 @@ def shown_part(waiting: WaitingPart) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "cursor": waiting.cursor,
         "id": part.client_id,
+        "reply": part.reply_id,
         "conversation": part.to,
         "reply_to": part.reply_to,
         "part": part.part + 1,

@@ -7,10 +7,9 @@ While it does not run, pushes are told to come back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from bridge.channel import (
     Answer,
@@ -18,12 +17,10 @@ from bridge.channel import (
     Batch,
     Channel,
     ChannelError,
-    Claimed,
     ConfigError,
     FollowsTurns,
     Identity,
     Inbound,
-    Item,
     Polls,
     Probes,
     Pushed,
@@ -35,27 +32,27 @@ from bridge.channel.contract import FileAnswer
 from bridge.clock import unix_ms
 from bridge.ids import ConversationKey, MessageId
 from bridge.relay import asked, outbox, payload
+from bridge.relay.changes import Changes
+from bridge.relay.claims import Claims
 from bridge.relay.contact import Health, OnlyTrouble, PlatformClock, Trouble, probe, stored_identity
-from bridge.relay.conversation import Conversation
+from bridge.relay.conversations import Conversations
 from bridge.relay.delivery import Delivery, Terms
-from bridge.relay.draft import Draft, draft
-from bridge.relay.intake import Fate
+from bridge.relay.intake import nothing_apart
 from bridge.relay.live import Live
 from bridge.relay.notices import OwnerNote
 from bridge.relay.outbox import Address
 from bridge.relay.room import ClaimRoom, Slots
 from bridge.relay.session import Authority, Server
 from bridge.relay.setup import Setup
+from bridge.relay.tasks import Tasks
 from bridge.relay.tending import tend
 from bridge.relay.texts import language_of
-from bridge.relay.work import Message, Work
+from bridge.relay.work import Work
 from bridge.retry import RECEIVING, STORING, retrying
 from bridge.store.contract import Answer as EndClaim
 from bridge.store.contract import (
     Bind,
     BindingError,
-    Claim,
-    ClaimVerdict,
     MessageState,
     OpenMessage,
     OpenMessages,
@@ -79,10 +76,12 @@ class Run:
     delivery: Delivery
     work: Work
     room: ClaimRoom
-    tasks: asyncio.TaskGroup
+    tasks: Tasks
     identity: Identity
     pushed: Pushed | None  # the channel, where it is pushed to: asking a Protocol costs more than a claim
-    conversations: dict[ConversationKey, Conversation] = field(default_factory=dict)
+    delivers: bool  # it takes parts by itself, unlike one that is asked for them
+    conversations: Conversations
+    claims: Claims
     new_parts: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     def learn(self, identity: Identity) -> None:
@@ -118,14 +117,14 @@ class Account:
         run: Run | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
-                run = self._new_run(channel, tasks, identity)
+                run = self._new_run(channel, Tasks(tasks, self.name), identity)
                 await self._recover(run)
                 self._run = run
                 self._start(run, tasks, health, checkpoint)
                 await self._until_ended()
         finally:
-            for conversation in run.conversations.values() if run is not None else ():
-                await conversation.close()
+            if run is not None:
+                await run.conversations.close()
 
     async def _until_ended(self) -> None:
         try:
@@ -147,7 +146,7 @@ class Account:
             tasks.create_task(probing, name=f"{self.name}/probe")
         elif isinstance(channel, Pushed):
             health.contact()  # its route is served, and there is nothing else to prove
-        tending = tend(self._setup, run.conversations, partial(self._retire, run))
+        tending = tend(self._setup, run.conversations.by_key, run.conversations.retire)
         tasks.create_task(tending, name=f"{self.name}/tend")
 
     async def _bind(self) -> str:
@@ -159,7 +158,7 @@ class Account:
                 "use another account name, or the credentials from before"
             ) from error
 
-    def _new_run(self, channel: Channel, tasks: asyncio.TaskGroup, identity: Identity) -> Run:
+    def _new_run(self, channel: Channel, tasks: Tasks, identity: Identity) -> Run:
         setup, limits = self._setup, self._setup.config.limits
         terms = Terms(setup.spec, setup.settings.unknown_outcome, limits.deliver_seconds)
         delivery = Delivery(terms, self._store, self._clock, setup.rng, self._log, self._release)
@@ -184,14 +183,20 @@ class Account:
             live=Live() if isinstance(channel, FollowsTurns) else None,
             log=self._log,
         )
+        room = ClaimRoom(limits, self._clock)
+        conversations = Conversations(work, room, tasks)
+        changes = Changes(work, conversations, tasks, delivery.drop)
+        note = self._owner_note.of
+        claims = Claims(work, room, conversations, changes, tasks, self.deliver, note, nothing_apart)
         pushed = channel if isinstance(channel, Pushed) else None
-        return Run(channel, delivery, work, ClaimRoom(limits, self._clock), tasks, identity, pushed)
+        delivers = isinstance(channel, Sends)
+        return Run(channel, delivery, work, room, tasks, identity, pushed, delivers, conversations, claims)
 
     async def _recover(self, run: Run) -> None:
         """Take up what the last run left: open parts go on, open messages are run or reported."""
         await self._store.do(Recover(self._setup.name))
         after = 0
-        while isinstance(run.channel, Sends):
+        while run.delivers:
             parts = await self._store.get(OpenParts(self._setup.name, after))
             if not parts:
                 break
@@ -199,7 +204,7 @@ class Account:
             after = parts[-1].part_id
         for one, inbound in await self._still_wanted():  # no await here: what is started needs the run known
             run.room.take(one.conversation)
-            self._enqueue(run, one.conversation, run.work.taken_up(one, inbound))
+            run.conversations.enqueue(one.conversation, run.work.taken_up(one, inbound))
 
     async def _still_wanted(self) -> list[tuple[OpenMessage, Inbound]]:
         """The open messages, but for those that wait and whose senders are not answered any more."""
@@ -224,7 +229,7 @@ class Account:
             batch = await retrying(partial(_next_batch, channel, checkpoint), RECEIVING, clock, rng, trouble)
             # kept until it is durable: asking for the next one acknowledges it
             now_ms = unix_ms(clock.now())
-            claim = partial(self._claim, run, batch.items, now_ms, batch.checkpoint)
+            claim = partial(run.claims.take, batch.items, now_ms, batch.checkpoint)
             await retrying(claim, STORING, clock, rng, trouble)
             trouble.over()
             health.contact()
@@ -253,104 +258,7 @@ class Account:
         if isinstance(reading, Answer):
             return reading
         self._platform.learn(reading.platform_time)
-        return channel.answer(reading, await self._claim(run, reading.items, unix_ms(request.received_at)))
-
-    async def _claim(
-        self, run: Run, items: Sequence[Item], now_ms: int, checkpoint: str | None = None
-    ) -> list[Claimed]:
-        """Decide on each item, make all of it durable in one step, and start what is to be done."""
-        policy, language = run.work.policy, run.work.language
-        drafts: list[Draft] = []
-        try:
-            for item in items:
-                drafts.append(draft(item, policy, run.room, language))  # noqa: PERF401 - known if one fails
-            messages = tuple([one.message for one in drafts if one.message is not None])
-            verdicts: Iterable[ClaimVerdict] = ()
-            if messages or checkpoint is not None:
-                verdicts = await self._store.do(Claim(self._setup.name, messages, now_ms, checkpoint))
-        except asyncio.CancelledError:  # the step may be taken all the same
-            self._spawn(run, self._pick_up(run, drafts, now_ms), "pick-up")
-            raise
-        except BaseException:  # raised again: whatever it was, what they took is free again
-            for one in drafts:
-                one.give_back(run.room)
-            raise
-        verdict = iter(verdicts)
-        return [
-            self._claimed(run, one, next(verdict), now_ms) if one.message else self._ignored(one)
-            for one in drafts
-        ]
-
-    async def _pick_up(self, run: Run, drafts: Sequence[Draft], now_ms: int) -> None:
-        """Start what became durable although whoever brought it hung up, and give back the other room."""
-        await self._store.do(Claim(self._setup.name, (), now_ms))  # behind the claim, which has ended then
-        stored = {one.message_id for one in await self._store.get(OpenMessages(self._setup.name))}
-        for one in drafts:
-            if one.message is not None and one.decision.fate is Fate.WORK:
-                new = one.message.message_id in stored
-                self._claimed(run, one, ClaimVerdict.NEW if new else ClaimVerdict.DUPLICATE, now_ms)
-            elif one.message is not None and one.message.reply is not None:
-                await self.deliver(one.message.reply.reply_id)
-
-    def _claimed(self, run: Run, one: Draft, verdict: ClaimVerdict, now_ms: int) -> Claimed:
-        """Start what a durable item asks for. Nothing is awaited: all of a batch is started, in its order."""
-        if verdict is not ClaimVerdict.NEW:
-            one.give_back(run.room)
-            return Claimed.CONFLICT if verdict is ClaimVerdict.CONFLICT else Claimed.DUPLICATE
-        message = one.message
-        if one.decision.fate is Fate.WORK and message is not None and one.inbound is not None:
-            claimed = run.work.claimed(message.message_id, one.inbound, now_ms, now_ms)
-            self._enqueue(run, one.conversation, claimed)
-            if (noting := self._owner_note.of(one.inbound)) is not None:
-                self._spawn(run, noting, "owner")
-            return Claimed.ACCEPTED
-        if message is not None and message.reply is not None:
-            self._spawn(run, self.deliver(message.reply.reply_id), "notice")
-        if one.decision.fate is Fate.BUSY:
-            return Claimed.BUSY
-        return Claimed.ACCEPTED if one.decision.fate is Fate.NOTICE else self._ignored(one)
-
-    def _ignored(self, one: Draft) -> Claimed:
-        self._log.info("intake.ignored", reason=one.decision.reason)
-        return Claimed.IGNORED
-
-    # --- conversations ----------------------------------------------------------
-
-    def _enqueue(self, run: Run, key: ConversationKey, message: Message) -> None:
-        """Hand a durable message to its conversation."""
-        conversation = run.conversations.get(key)
-        if conversation is None:
-            self._make_room(run)
-            conversation = run.conversations[key] = Conversation(key, run.work, run.room.give_back)
-        if conversation.add(message):
-            self._spawn(run, conversation.work(), "answer")
-
-    def _spawn(self, run: Run, work: Coroutine[Any, Any, None], name: str) -> None:
-        """A task of ``run``; nothing where that is ending: the next run takes it up from the store."""
-        try:
-            run.tasks.create_task(work, name=f"{self.name}/{name}")
-        except RuntimeError:  # the group takes no more; it has no other way to tell
-            work.close()
-
-    def _make_room(self, run: Run) -> None:
-        """Before one more conversation: at the limit, those that have been idle longest are closed."""
-        staying = {key: one.idle_seconds for key, one in run.conversations.items() if not one.leaving}
-        over = len(staying) + 1 - self._setup.config.limits.sessions
-        longest = sorted((key for key in staying if staying[key] >= 0), key=staying.__getitem__, reverse=True)
-        for key in longest[: max(0, over)]:
-            self._retire(run, key)
-
-    def _retire(self, run: Run, key: ConversationKey) -> None:
-        """Close an idle conversation, and forget it unless it was needed meanwhile."""
-
-        async def retire() -> None:
-            await conversation.retire()
-            if not conversation.has_session:
-                del run.conversations[key]
-
-        conversation = run.conversations[key]
-        conversation.leave()
-        self._spawn(run, retire(), "close")
+        return channel.answer(reading, await run.claims.take(reading.items, unix_ms(request.received_at)))
 
     # --- out ----------------------------------------------------------
 
@@ -376,16 +284,16 @@ class Account:
         run = self._run
         if run is None or not parts:
             return  # the next run reads them from the store
-        if isinstance(run.channel, Sends):
+        if run.delivers:
             run.delivery.add(parts)
         else:
-            self._spawn(run, asked.wake(run.new_parts), "wake")
+            run.tasks.spawn(asked.wake(run.new_parts), "wake")
 
     def _release(self, copies: Iterable[str]) -> None:
         """Remove outbox copies that no part needs any more."""
         run = self._run
         if run is not None and (gone := list(copies)):
-            self._spawn(run, asked.remove_copies(gone, self._setup.home.outbox), "remove")
+            run.tasks.spawn(asked.remove_copies(gone, self._setup.home.outbox), "remove")
 
 
 async def _next_batch(channel: Polls, checkpoint: str) -> Batch:

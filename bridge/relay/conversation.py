@@ -43,6 +43,11 @@ class Conversation:
         return -1.0 if self._active else self._work.clock.monotonic() - self._used_at
 
     @property
+    def is_busy(self) -> bool:
+        """Whether a message waits here or is worked on."""
+        return bool(self._queue)
+
+    @property
     def has_session(self) -> bool:
         return self._session.is_open
 

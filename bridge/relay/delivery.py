@@ -118,6 +118,9 @@ class Delivery:
                 self._waiting.put_nowait(part.to)
             lane.append(self._entry(part))
 
+    def drop(self, message_id: MessageId) -> None:
+        """Placeholder"""
+
     def _entry(self, part: OutboxPart) -> Entry:
         """``part`` with its stamps as times of the monotonic clock."""
         terms, now, now_ms = self._terms, self._clock.monotonic(), unix_ms(self._clock.now())

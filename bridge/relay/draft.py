@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from bridge.channel import Edited, Ignored, Inbound, Item, Recalled, Unreadable
 from bridge.ids import ConversationKey, MessageId
 from bridge.relay import outbox, payload
-from bridge.relay.intake import WORK, Decision, Fate, Policy, classify, set_aside
+from bridge.relay.intake import WORK, Decision, Fate, Policy, classify, nothing_apart, set_aside
 from bridge.relay.outbox import Address
 from bridge.relay.room import ClaimRoom
 from bridge.relay.texts import language_of, say
@@ -40,18 +41,24 @@ class Draft:
             room.not_noticed(self.conversation)
 
 
-def draft(item: Item, policy: Policy, room: ClaimRoom, language: Literal["auto", "en", "zh"]) -> Draft:
-    """Decide on ``item`` and take the room that it needs."""
+def draft(
+    item: Item,
+    policy: Policy,
+    room: ClaimRoom,
+    language: Literal["auto", "en", "zh"],
+    apart: Callable[[Inbound], str] = nothing_apart,
+) -> Draft:
+    """Decide on ``item`` and take the room that it needs. ``apart``: why it is only seen."""
     if isinstance(item, Recalled | Edited):
-        return Draft(Decision(Fate.SEEN, "a change of a message"))
+        raise TypeError("a change is no message: it is decided on elsewhere")
     if not isinstance(item, Inbound):
         return _set_aside(item)
     conversation = payload.conversation_of(item)
-    if not _is_text(f"{item.message_id}{conversation}{item.to}{item.reply_to}{item.body_digest}"):
+    if not is_text(f"{item.message_id}{conversation}{item.to}{item.reply_to}{item.body_digest}"):
         return _set_aside(Unreadable("an id is no text", item.message_id))  # no reply could ever be stored
-    if not _is_id(item.message_id):
+    if not is_id(item.message_id):
         return Draft(Decision(Fate.SEEN, "no usable id"))
-    decision = classify(item, conversation, policy, room)
+    decision = classify(item, conversation, policy, room, apart)
     if decision is WORK:
         message = _message(item, conversation, MessageState.CLAIMED)
         room.take(conversation)  # last: nothing fails behind it
@@ -80,21 +87,22 @@ def _message(
 
 def _set_aside(item: Ignored | Unreadable) -> Draft:
     decision = set_aside(item)
-    if not _is_id(item.message_id):
+    if not is_id(item.message_id):
         return Draft(decision)
     return Draft(decision, NewMessage(MessageId(item.message_id), MessageState.SEEN, decision.reason))
 
 
-def _is_id(message_id: str) -> bool:
+def is_id(message_id: str) -> bool:
+    """Whether a message can be stored under it."""
     size = len(message_id)
-    return 0 < size <= ID_BYTES and _is_text(message_id) and (size * 4 <= ID_BYTES or _fits(message_id))
+    return 0 < size <= ID_BYTES and is_text(message_id) and (size * 4 <= ID_BYTES or _fits(message_id))
 
 
 def _fits(message_id: str) -> bool:
     return len(message_id.encode()) <= ID_BYTES
 
 
-def _is_text(text: str) -> bool:
+def is_text(text: str) -> bool:
     """False for half a surrogate pair, which JSON can bring and no store takes."""
     try:
         text.encode()

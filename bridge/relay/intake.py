@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
@@ -63,10 +64,26 @@ class Decision:
 WORK = Decision(Fate.WORK)
 
 
-def classify(item: Inbound, conversation: ConversationKey, policy: Policy, room: Room) -> Decision:
-    """First match wins. Duplicates are the store's to find, in the same step that stores the message."""
+def nothing_apart(item: Inbound) -> str:
+    """For channels on which every message is one to answer."""
+    return ""
+
+
+def classify(
+    item: Inbound,
+    conversation: ConversationKey,
+    policy: Policy,
+    room: Room,
+    apart: Callable[[Inbound], str] = nothing_apart,
+) -> Decision:
+    """First match wins. Duplicates are the store's to find, in the same step that stores the message.
+
+    ``apart`` tells why a message is only seen, "" for one to answer.
+    """
     if not policy.answers(item.sender):
         return Decision(Fate.SEEN, "sender_not_answered")
+    if reason := apart(item):
+        return Decision(Fate.SEEN, reason)
     if is_bare_voice(item):
         return Decision(Fate.NOTICE, "voice", Text.VOICE)
     if not room.admits(conversation, policy.is_owner(item)):

@@ -38,7 +38,19 @@ def conversation_of(message: Inbound) -> ConversationKey:
     if key.count("\0") == _DIVIDERS and "\\" not in key:
         return ConversationKey(key)
     parts = (kind, message.chat, message.sender, message.thread)
-    return ConversationKey("\0".join(part.replace("\\", "\\\\").replace("\0", "\\0") for part in parts))
+    return ConversationKey("\0".join(map(_escaped, parts)))
+
+
+def is_from(conversation: ConversationKey, chat: str, sender: str) -> bool:
+    """Whether the conversation is of this chat and this sender; "" is any, and any is of none (``""``)."""
+    if not conversation:
+        return True
+    _, own_chat, own_sender, _ = conversation.split("\0")
+    return (not chat or _escaped(chat) == own_chat) and (not sender or _escaped(sender) == own_sender)
+
+
+def _escaped(part: str) -> str:
+    return part.replace("\\", "\\\\").replace("\0", "\\0")
 
 
 def digest_of(conversation: ConversationKey) -> str:

@@ -87,6 +87,8 @@ def swap_store(here: Desk) -> Faulty:
     """Put a faulty store under a running account."""
     faulty = Faulty(here.store)
     here.account._store = faulty
+    if here.account._run is not None:
+        here.account._run.claims.store = faulty
     return faulty
 
 
@@ -149,7 +151,7 @@ async def test_conversations_without_a_session_make_room_as_well() -> None:
             assert (await here.answered(2 + n))[0] == "echo: hi"
         run = here.account._run
         assert run is not None
-        assert len(run.conversations) == 3
+        assert len(run.conversations.by_key) == 3
         assert here.server.opened == 1
 
 

@@ -37,6 +37,7 @@ from tests.relay.harness import (
     NAME,
     OWNER,
     STRANGER,
+    Desk,
     PushedChannel,
     desk,
     homes,
@@ -123,6 +124,12 @@ class SlowAnswers:
 
     def backlog(self) -> int:
         return 0
+
+
+def under(here: Desk, store: Any) -> None:
+    """Put another store under the conversations to come of a running account."""
+    conversations = here.account._run.conversations  # type: ignore[union-attr] # it runs
+    conversations._work = replace(conversations._work, store=store)
 
 
 def key_of(sender: str = OWNER) -> ConversationKey:
@@ -222,7 +229,7 @@ async def test_a_reply_that_is_stored_as_the_turn_runs_out_of_time_is_delivered(
     file = RemoteFile("k", FileKind.IMAGE, "a.png", fetchable=False)
     async with desk(limits={"turn_seconds": 0.05}) as here:
         slow = SlowAnswers(here.store)
-        here.account._run.work = replace(here.account._run.work, store=slow)  # type: ignore[union-attr] # runs
+        under(here, slow)
         await here.push(message("m1", "", files=(file,)))
         await until(lambda: slow.asked)
         await asyncio.sleep(0.1)
@@ -682,7 +689,7 @@ async def test_case_85_a_message_that_ended_elsewhere_meanwhile_runs_no_turn_and
     async with desk(settings={"remote_tools": "owner"}) as here:
         here.channel.files["k"] = PNG
         elsewhere = EndedElsewhere(here.store)
-        here.account._run.work = replace(here.account._run.work, store=elsewhere)  # type: ignore[union-attr] # runs
+        under(here, elsewhere)
         await here.say("see", files=(RemoteFile("k", FileKind.IMAGE, "a.png"),))
         await until(lambda: here.server.opened == 1)
         await settle()

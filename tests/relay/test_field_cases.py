@@ -95,13 +95,13 @@ async def test_case_68_a_claim_that_raises_once_leaves_no_mark_behind(
 ) -> None:
     calls: list[str] = []
 
-    def second_raises(item: Any, *args: Any) -> Any:
+    def second_raises(item: Any, **decided: Any) -> Any:
         calls.append(item.message_id)
         if len(calls) == 2:
             raise RuntimeError("a bug")
-        return draft(item, *args)
+        return draft(item, **decided)
 
-    monkeypatch.setattr("bridge.relay.account.draft", second_raises)
+    monkeypatch.setattr("bridge.relay.claims.draft", second_raises)
     async with desk(limits={"conversation_claims": 1}) as here:
         with pytest.raises(RuntimeError):
             await here.push(message("m1", "one"), message("m2", "two", STRANGER))

@@ -1,0 +1,125 @@
+"""Recalls and edits: first in the store, which decides whether they come in time, then in what runs."""
+
+from __future__ import annotations
+
+from asyncio import Future, get_running_loop
+from collections.abc import Callable, Sequence
+
+from bridge.channel import Claimed, Edited, Inbound, Item, Recalled
+from bridge.clock import unix_ms
+from bridge.errors import BridgeError, StoreError
+from bridge.ids import MessageId
+from bridge.relay import outbox, payload
+from bridge.relay.conversations import Conversations
+from bridge.relay.draft import is_id, is_text
+from bridge.relay.settle import settled
+from bridge.relay.tasks import Tasks
+from bridge.relay.texts import Text
+from bridge.relay.work import Work
+from bridge.store.contract import Changed, Edit, MessageOf, MessageState, Recall, StoredMessage
+
+_STOPPING = "the account stops: it has to come again"
+_ANSWERS = {
+    Changed.DONE: Claimed.ACCEPTED,
+    Changed.KNOWN: Claimed.DUPLICATE,
+    Changed.TOO_LATE: Claimed.IGNORED,
+    Changed.OTHER: Claimed.IGNORED,
+}
+
+
+class Changes:
+    """``drop`` takes the parts of a recalled message's reply out of delivery."""
+
+    def __init__(
+        self, work: Work, conversations: Conversations, tasks: Tasks, drop: Callable[[MessageId], None]
+    ) -> None:
+        self._work, self._conversations, self._tasks, self._drop = work, conversations, tasks, drop
+
+    async def take(self, item: Item, now_ms: int) -> Claimed:
+        """What became of a recall or an edit, once it is durable.
+
+        It is carried out to its end even if whoever brought it hangs up.
+
+        Raises:
+            StoreError: it was not stored, or the account stops: it has to come again.
+        """
+        done: Future[Claimed] = get_running_loop().create_future()
+        if not self._tasks.spawn(self._carry_out(item, now_ms, done), "change"):
+            raise StoreError(_STOPPING)
+        return await done
+
+    async def _carry_out(self, item: Item, now_ms: int, done: Future[Claimed]) -> None:
+        result: Claimed | Exception = StoreError(_STOPPING)
+        try:
+            result = await settled(self._take(item, now_ms), name="change")
+        except BridgeError as error:
+            result = error
+        finally:
+            if done.done():
+                pass  # nobody waits any more
+            elif isinstance(result, Exception):
+                done.set_exception(result)
+            else:
+                done.set_result(result)
+
+    async def _take(self, item: Item, now_ms: int) -> Claimed:
+        match item:
+            case Recalled():
+                change = await self._recall(item, MessageId(item.message_id), now_ms)
+            case Edited():
+                change = await self._edit(item, MessageId(item.message.message_id))
+            case _:
+                raise AssertionError("neither a recall nor an edit")
+        self._work.log.info("intake.changed", kind=type(item).__name__.lower(), result=change)
+        return _ANSWERS[change]
+
+    async def _recall(self, recalled: Recalled, message_id: MessageId, now_ms: int) -> Changed:
+        """Whose message it is is read before; of one that comes meanwhile it is read once more."""
+        work = self._work
+        if not is_id(message_id):
+            return Changed.TOO_LATE
+        known = await work.store.get(MessageOf(work.account, message_id))
+        if known is not None and not _may_take_back(recalled, known):
+            return Changed.TOO_LATE
+        conversation = known.conversation if known is not None else None
+        taken = await work.store.do(Recall(work.account, message_id, conversation, now_ms))
+        if taken.change is Changed.OTHER:
+            return await self._recall(recalled, message_id, now_ms)
+        if conversation is not None:
+            self._conversations.take_back(conversation, message_id)
+        self._drop(message_id)
+        work.release(outbox.copies_of(taken.released))
+        return taken.change
+
+    async def _edit(self, edited: Edited, message_id: MessageId) -> Changed:
+        work, message = self._work, edited.message
+        conversation = payload.conversation_of(message)
+        ids = f"{message_id}{conversation}{message.to}{message.reply_to}"
+        if not is_id(message_id) or not is_text(ids) or not work.policy.answers(message.sender):
+            return Changed.TOO_LATE
+        step = Edit(work.account, message_id, conversation, payload.encode(message), edited.revision)
+        change = await work.store.do(step)
+        if change is Changed.DONE:
+            now_ms = unix_ms(work.clock.now())
+            self._conversations.edit(
+                conversation, work.claimed(message_id, message, now_ms, now_ms, edited.revision)
+            )
+        return change
+
+
+def is_taken_back(message: Inbound, batch: Sequence[Item]) -> bool:
+    """Whether ``batch`` holds the recall of a message of its own."""
+    return any(
+        isinstance(item, Recalled)
+        and item.message_id == message.message_id
+        and item.sender in ("", message.sender)
+        and item.chat in ("", message.chat)
+        for item in batch
+    )
+
+
+def _may_take_back(recalled: Recalled, known: StoredMessage) -> bool:
+    """Whether it comes from the message's own chat and sender; a notice that may list others' stays."""
+    if known.state is MessageState.ANSWERED and known.reason == Text.MISSED:
+        return False
+    return payload.is_from(known.conversation, recalled.chat, recalled.sender)

@@ -1,0 +1,74 @@
+"""All conversations of an account's run, by their keys."""
+
+from __future__ import annotations
+
+from bridge.ids import ConversationKey, MessageId
+from bridge.relay.conversation import Conversation
+from bridge.relay.room import ClaimRoom
+from bridge.relay.tasks import Tasks
+from bridge.relay.work import Message, Work
+
+
+class Conversations:
+    """Made when a message needs one, closed when it was idle for long or another needs the place."""
+
+    def __init__(self, work: Work, room: ClaimRoom, tasks: Tasks) -> None:
+        self._work, self._room, self._tasks = work, room, tasks
+        self.by_key: dict[ConversationKey, Conversation] = {}
+
+    def enqueue(self, key: ConversationKey, message: Message) -> None:
+        """Hand a durable message, which has its room, to its conversation."""
+        conversation = self._of(key)
+        if conversation.add(message):
+            self._tasks.spawn(conversation.work(), "answer")
+
+    def edit(self, key: ConversationKey, edited: Message) -> None:
+        """Hand on a message that was changed in the store while it waited."""
+        conversation = self._of(key)
+        if not conversation.holds(edited.message_id):
+            self._room.take(key)
+        if conversation.edit(edited):
+            self._tasks.spawn(conversation.work(), "answer")
+
+    def take_back(self, key: ConversationKey, message_id: MessageId) -> None:
+        """Hand on that a message was recalled in the store. Its turn is cancelled, in a task of its own."""
+        conversation = self.by_key.get(key)
+        working = conversation.take_back(message_id) if conversation is not None else None
+        if working is not None:
+            self._tasks.spawn(working.cancel_turn(), "cancel")
+
+    def is_busy(self, key: ConversationKey) -> bool:
+        """Whether a message of the conversation waits or runs."""
+        return key in self.by_key and self.by_key[key].is_busy
+
+    def retire(self, key: ConversationKey) -> None:
+        """Close an idle conversation, and forget it unless it was needed meanwhile."""
+
+        async def retire() -> None:
+            await conversation.retire()
+            if not conversation.has_session:
+                del self.by_key[key]
+
+        conversation = self.by_key[key]
+        conversation.leave()
+        self._tasks.spawn(retire(), "close")
+
+    async def close(self) -> None:
+        """Hang up everywhere."""
+        for conversation in self.by_key.values():
+            await conversation.close()
+
+    def _of(self, key: ConversationKey) -> Conversation:
+        conversation = self.by_key.get(key)
+        if conversation is None:
+            self._make_room()
+            conversation = self.by_key[key] = Conversation(key, self._work, self._room.give_back)
+        return conversation
+
+    def _make_room(self) -> None:
+        """Before one more conversation: at the limit, those that have been idle longest are closed."""
+        staying = {key: one.idle_seconds for key, one in self.by_key.items() if not one.leaving}
+        over = len(staying) + 1 - self._work.limits.sessions
+        longest = sorted((key for key in staying if staying[key] >= 0), key=staying.__getitem__, reverse=True)
+        for key in longest[: max(0, over)]:
+            self.retire(key)

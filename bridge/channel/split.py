@@ -11,12 +11,14 @@ from bridge.channel.fences import Fence, code_spans, find_fences
 from bridge.channel.units import MIN_LIMIT, Limit, Render, measure
 
 _PIECE = r"[^()\s]{0,500}"
-_WHOLE = re.compile(
-    r"!?\[(?:[^\[\]\n]|\[[^\[\]\n]{0,200}\]){0,2000}\]"  # a link: its words ...
+_LINK = re.compile(
+    r"!?\[(?:[^\[\]\n]|\[[^\[\]\n]{0,200}\]){0,2000}\]"  # its words ...
     rf"\((?:<[^<>\n]{{1,16000}}>|[^()\s]{{1,16000}}(?:\({_PIECE}\){_PIECE}){{0,4}})"  # ... its address ...
     r"(?:[ ]\"[^\"\n]{0,300}\")?\)"  # ... its title
-    r"|https?://[^\s<>\"`\u3000-\u303f\uff00-\uff65]{1,16000}"
-    r"|&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,30});",  # an HTML entity
+)
+_ADDRESS = re.compile(
+    r"https?://[^\s<>\"`\u3000-\u303f\uff00-\uff65]{1,16000}"
+    r"|&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,30});",  # or an HTML entity
     re.IGNORECASE,
 )
 _ENDS = (  # good places to cut after, the best first
@@ -25,6 +27,7 @@ _ENDS = (  # good places to cut after, the best first
     re.compile(r"[.!?…][\"')\]*_]*\s+|[。！？；…][”’」』）]*\s*"),  # sentences
     re.compile(r"\s+|[，、：]"),  # words
 )
+_INK = re.compile(r"\S")
 _KEPT_LINE = 200  # a code block's first and last line stay with its fences up to so many code points
 _SHRINKS = 4  # rendering makes no text shorter than a quarter: what is longer is not rendered whole
 _TRIES = 32  # good places that are measured before a plain cut
@@ -71,7 +74,8 @@ class _Cutter:
         self._fences = [fence for fence in find_fences(text) if self._is_small(fence)]
         self._starts = [fence.start for fence in self._fences]
         self._locked = bytearray(self._torn)
-        for start, end in chain(code_spans(text), (found.span() for found in _WHOLE.finditer(text))):
+        found = chain(_LINK.finditer(text), _ADDRESS.finditer(text))
+        for start, end in chain(code_spans(text), map(re.Match.span, found)):
             self._lock(start, end)
         for fence in self._fences:
             self._lock_edges(fence)
@@ -88,7 +92,7 @@ class _Cutter:
         if rest <= _SHRINKS * self._limit.size and self._fits(start, len(self._text)):
             return len(self._text)
         reach = self._reach(start)
-        content = re.compile(r"\S").search(self._text, start, reach)
+        content = _INK.search(self._text, start, reach)
         first = content.end() if content else start + 1
         tries = 0
         for end in self._good(start, reach):
@@ -153,13 +157,16 @@ class _Cutter:
         return max(measure(each, self._limit.unit) for each in (lines, shown)) <= self._limit.size // 2
 
     def _lock_edges(self, fence: Fence) -> None:
-        """Keep a block's fences with some of its code, so that no cut leaves an empty block."""
-        first = self._text.find("\n", fence.inner, fence.outer) + 1 or fence.outer
-        last = self._text.rfind("\n", fence.inner, max(fence.outer - 1, fence.inner)) + 1 or fence.inner
-        near = min(_KEPT_LINE, self._limit.size // 8)
-        self._lock(fence.start, first if first - fence.inner <= near else fence.inner + 1)
+        """Keep a block's fences with some of its code, so that no cut leaves a block without any."""
+        text, near = self._text, min(_KEPT_LINE, self._limit.size // 8)
+        found = _INK.search(text, fence.inner, fence.outer)
+        inked = found.start() if found else fence.inner
+        first = text.find("\n", inked, fence.outer) + 1 or fence.outer
+        self._lock(fence.start, first if first - fence.inner <= near else inked + 1)
         if fence.outer < fence.end:
-            self._lock(last if fence.outer - last <= near else fence.outer - 1, fence.end)
+            inked = fence.inner + len(text[fence.inner : fence.outer].rstrip())
+            last = text.rfind("\n", fence.inner, inked) + 1 or fence.inner
+            self._lock(last if fence.outer - last <= near else max(inked - 1, fence.inner), fence.end)
 
     def _lock(self, start: int, end: int) -> None:
         if measure(self._text[start:end], self._limit.unit) <= self._limit.size:

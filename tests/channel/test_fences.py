@@ -1,6 +1,8 @@
 """Code blocks of markdown."""
 
-from bridge.channel.fences import find_fences
+import pytest
+
+from bridge.channel.fences import code_spans, find_fences
 from bridge.channel.split import split_text
 from bridge.channel.units import Limit
 
@@ -17,3 +19,30 @@ def test_a_block_ends_at_its_own_fence_or_at_the_end() -> None:
     assert [inner[f.inner : f.outer] for f in find_fences(inner)] == ["```\na\n```\n"]
     assert [(f.outer, f.end) for f in find_fences("~~~\na")] == [(5, 5)]
     assert [f.end for f in find_fences("~~~\n")] == [4]
+
+
+@pytest.mark.parametrize("mark", ["- ", "* ", "+ ", "1. ", "12) ", "  - ", "- 1. "])
+def test_a_block_may_start_behind_a_list_s_mark(mark: str) -> None:
+    indent = " " * len(mark)
+    text = f"{mark}```py\n{indent}code\n{indent}```\nprose ```\n"
+    (fence,) = find_fences(text)
+    assert text[fence.inner : fence.outer] == f"{indent}code\n"
+    assert (fence.opener, fence.closer) == (f"{indent}```py", f"{indent}```")
+    first, second = split_text(f"{mark}```py\n" + f"{indent}code\n" * 9 + f"{indent}```\n", Limit(100))
+    assert first.startswith(f"{mark}```py\n")
+    assert second.startswith(f"{indent}```py\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("a `b` c", ["`b`"]),
+        ("``a`b`` `c`", ["``a`b``", "`c`"]),
+        ("`a\nb` `c`", ["`c`"]),
+        ("```one line```", ["```one line```"]),
+        ("`a ``b", []),
+        ("none", []),
+    ],
+)
+def test_code_in_a_line_ends_with_as_many_backticks_on_that_line(text: str, spans: list[str]) -> None:
+    assert [text[start:end] for start, end in code_spans(text)] == spans

@@ -1,16 +1,19 @@
 """Cutting texts into messages."""
 
+import re
 import time
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from bridge.channel.clusters import inside_clusters
 from bridge.channel.fences import find_fences
 from bridge.channel.markdown import plain
 from bridge.channel.split import pieces, split_text
 from bridge.channel.units import Limit, Unit, measure
 
+MIB = 1 << 20
 FAMILY = "👨‍👩‍👧‍👦"
 FLAG = "🇨🇳"
 units = st.sampled_from(Unit)
@@ -21,6 +24,34 @@ lines = st.lists(
     ),
     max_size=25,
 ).map("\n".join)
+
+
+WHOLE = [
+    "[a link](https://e.example/x)", "https://e.example/a?d=1&e=(f)", "`a b`", "``a`b c``", "&nbsp;",
+    '[x [y] z](https://e.example/p_(q) "a t")', "![i](<a b>)",
+]  # fmt: skip
+CLUSTERS = [FAMILY, FLAG, "e\u0301", "👍🏽", "\u1112\u1161\u11ab", "\r\n"]
+FILLING = ["word ", "字", "。", ". ", "\n", "\n\n", "x" * 25, " "]
+prose = st.lists(st.sampled_from([*(f"{each} " for each in WHOLE), *CLUSTERS, *FILLING]), max_size=25).map(
+    "".join
+)
+CODE = ["code = 1", "x" * 90, "", "    deeper", "字" * 20]
+
+
+@st.composite
+def blocks(draw: st.DrawFn) -> str:
+    """A code block, at times in a list or without its end."""
+    start, marks = (
+        draw(st.sampled_from(["", "  ", "    ", "- ", "12. ", "  * "])),
+        draw(st.sampled_from(["```", "````", "~~~", "~~~~~"])),
+    )
+    indent, language = " " * len(start), draw(st.sampled_from(["", "py", "js x"]))
+    code = "".join(f"{indent}{line}\n" for line in draw(st.lists(st.sampled_from(CODE), max_size=8)))
+    end = draw(st.sampled_from([f"{indent}{marks}\n"] * 4 + [""]))
+    return f"\n{start}{marks}{language}\n{code}{end}"
+
+
+answers = st.lists(prose | blocks(), max_size=5).map("".join)
 
 
 def escaped(text: str) -> str:
@@ -44,6 +75,38 @@ def test_pieces_cover_a_text_with_code_and_stay_within_the_limit(text: str, size
     assert [piece.start for piece in cut] == [0, *(piece.end for piece in cut)][: len(cut)]
     assert not text or cut[-1].end == len(text)
     assert all(0 < measure(part, unit) <= size for part in split_text(text, limit))
+
+
+@given(answers, st.sampled_from([60, 80, 120, 200]), units)
+def test_no_cut_tears_a_character_a_link_an_address_or_code_in_a_line(
+    text: str, size: int, unit: Unit
+) -> None:
+    limit = Limit(size, unit)
+    cuts = {piece.end for piece in pieces(text, limit)} - {len(text)}
+    torn = inside_clusters(text)
+    assert not any(torn[cut] for cut in cuts)
+    for whole in WHOLE:
+        for found in re.finditer(re.escape(whole), text):
+            assert cuts.isdisjoint(range(found.start() + 1, found.end()))
+
+
+@given(answers, st.sampled_from([60, 80, 120, 200]), units)
+@example("\n```\n\n" + "x" * 90 + "\n```\n", 60, Unit.BYTES)
+@example("- ```py\n  code\n  ```\n" + "word " * 30, 60, Unit.BYTES)
+def test_code_stays_code_in_closed_blocks_and_prose_stays_prose(text: str, size: int, unit: Unit) -> None:
+    cut, blocks = pieces(text, Limit(size, unit)), list(find_fences(text))
+    code = {at for block in blocks for at in range(block.inner, block.outer) if text[at].strip()}
+    ends = bool(blocks) and blocks[-1].outer == blocks[-1].end  # without its own last line
+    for number, piece in enumerate(cut):
+        part = piece.before + text[piece.start : piece.end] + piece.after
+        inner = list(find_fences(part))
+        shift = piece.start - len(piece.before)
+        shown = {
+            at + shift for block in inner for at in range(block.inner, block.outer) if part[at].strip()
+        } & set(range(piece.start, piece.end))
+        assert shown == code & set(range(piece.start, piece.end))
+        last = number == len(cut) - 1
+        assert all(block.outer < block.end for block in inner[: -1 if last and ends else None])
 
 
 @given(lines, st.integers(80, 200))
@@ -146,7 +209,7 @@ def test_a_cut_is_at_the_best_end_in_reach(text: str, first: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "whole", ["[a link](https://e.example/x)", "https://e.example/abc?d=1", "&nbsp;", "`a b`"]
+    "whole", [*WHOLE[:-2], "`" + "code " * 7 + "`", "[" + "w" * 18 + "](https://e.example)"]
 )
 def test_what_belongs_together_is_not_cut_where_it_fits(whole: str) -> None:
     for shift in range(40):
@@ -215,6 +278,8 @@ def test_a_fence_that_takes_half_of_a_part_is_text() -> None:
         "`" * 65536,
         "http://" * 9000,
         "\n" * 65536,
+        "[a](b" * 13000,
+        "``a`b`` " * 8000,
     ],
 )
 def test_64_kib_are_cut_in_no_time(text: str) -> None:
@@ -222,3 +287,12 @@ def test_64_kib_are_cut_in_no_time(text: str) -> None:
     split_text(text, Limit(4000))
     split_text(text, Limit(2000), plain)
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("text", ["x" * MIB, "https://e.example/" + "a" * MIB, f"```js\n{'x' * MIB}\n```"])
+def test_case_44_a_line_of_a_megabyte_is_cut_in_no_time(text: str) -> None:
+    started = time.process_time()
+    parts = split_text(text, Limit(4096, Unit.UTF16), plain)
+    assert time.process_time() - started < 5
+    assert "".join(parts).count(text[-5]) >= MIB
+    assert all(part.strip() for part in parts)

@@ -22,7 +22,7 @@ from bridge.channel import (
     UnreachableError,
     failure,
 )
-from bridge.channel.http import Stream, UploadFile
+from bridge.channel.http import Stream, TooLargeError, UploadFile
 from channels.feishu import codes
 from channels.feishu.wire import text_of
 
@@ -100,7 +100,7 @@ class Api:
         """Open something large; a token that is no longer good is replaced at once, as in ``get``.
 
         Raises:
-            ChannelError: it was refused.
+            TooLargeError: it is over what the platform gives out. ChannelError: it was refused.
         """
         for _ in range(2):
             token = await self._tokens.get()
@@ -109,6 +109,8 @@ class Api:
                     yield stream
                     return
                 result = judge(await stream.answer(_REFUSAL_BYTES))
+            if result.code == codes.TOO_LARGE:
+                raise TooLargeError(f"GET {stream.host}: {result.reason}")
             if result.code not in codes.TOKEN:
                 raise ChannelError(f"GET {stream.host}: {result.reason or 'no file came'}")
             self._tokens.drop(token)

@@ -3,14 +3,18 @@
 Source: https://open.feishu.cn/document/server-docs/im-v1/image/create and …/im-v1/file/create
 """
 
+import asyncio
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
-from bridge.channel import FileKind, OutboundFile, Refused, SendOutcome
+from bridge.channel import ChannelError, FileKind, OutboundFile, Refused, SendOutcome
 from bridge.channel.http import UploadFile
+from bridge.channel.multipart import form_name, open_content
 from channels.feishu import codes
 from channels.feishu.api import Api, Result
+from channels.feishu.ogg import EDGE_BYTES, is_opus, opus_ms
 from channels.feishu.send import Form, Sender, refused
 from channels.feishu.wire import text_of
 
@@ -20,6 +24,7 @@ _SHOWN = frozenset(
     f"image/{kind}"
     for kind in ("jpeg", "png", "webp", "gif", "bmp", "x-icon", "vnd.microsoft.icon", "tiff", "heic")
 )
+_VOICES = frozenset({".opus", ".ogg", ".oga"})
 _BY_ENDING = {
     ".pdf": "pdf", ".doc": "doc", ".docx": "doc", ".xls": "xls", ".xlsx": "xls",
     ".ppt": "ppt", ".pptx": "ppt",
@@ -32,17 +37,25 @@ class Way:
 
     message: str
     file_type: str = ""
+    ms: int = 0
 
 
-def ways(file: OutboundFile) -> Iterator[Way]:
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """What a file is as a voice message, if it is one; ``ms`` 0 where its length is not told."""
+
+    ms: int = 0
+
+
+def ways(file: OutboundFile, voice: Voice | None = None) -> Iterator[Way]:
     """The forms for ``file``, best first; the last takes anything."""
     if file.kind == FileKind.IMAGE and file.mime in _SHOWN and file.size <= MAX_IMAGE_BYTES:
         yield Way("image")
     ending = PurePath(file.name).suffix.lower()
     if file.kind == FileKind.VIDEO and file.mime == "video/mp4":
         yield Way("media", "mp4")
-    if file.kind == FileKind.AUDIO and (file.mime == "audio/opus" or ending == ".opus"):
-        yield Way("audio", "opus")
+    if voice is not None:
+        yield Way("audio", "opus", voice.ms)
     yield Way("file", _BY_ENDING.get(ending, "stream"))
 
 
@@ -54,11 +67,11 @@ class FileSender:
     async def send(self, file: OutboundFile) -> SendOutcome:
         """Send one file; errors as ``Sender.form``, and ChannelError when the file cannot be read."""
         if file.size <= 0:
-            return Refused("Feishu takes no empty files")
+            return Refused("it is empty, and Feishu takes no empty files")
         if file.size > MAX_FILE_BYTES:
-            return Refused("the file is over 30 MB, the most that Feishu takes")
+            return Refused("it is over 30 MB, the most that Feishu takes")
         outcome: SendOutcome | Result = Refused("there is nothing to send")
-        for way in ways(file):
+        for way in ways(file, await asyncio.to_thread(_voice, file)):
             outcome = await self._by(way, file)
             if not isinstance(outcome, Result):
                 return outcome
@@ -76,11 +89,30 @@ class FileSender:
         if way.message == "image":
             content = UploadFile("image", file.name, file.path, file.mime)
             return await self._api.upload("/open-apis/im/v1/images", {"image_type": "message"}, content)
-        fields = {"file_type": way.file_type, "file_name": plain_file_name(file.name)}
+        fields = {"file_type": way.file_type, "file_name": form_name(file.name) or "file"}
+        if way.ms:
+            fields["duration"] = str(way.ms)
         content = UploadFile("file", file.name, file.path, file.mime or "application/octet-stream")
         return await self._api.upload("/open-apis/im/v1/files", fields, content)
 
 
-def plain_file_name(name: str) -> str:
-    """``name`` in its own letters: only what no name may hold becomes ``_``."""
-    return "".join("_" if each in '"\\' or not each.isprintable() else each for each in name) or "file"
+def _voice(file: OutboundFile) -> Voice | None:
+    """The bytes decide, as names and types call Opus many things. Blocks.
+
+    Raises:
+        ChannelError: the file cannot be read.
+    """
+    if not file.mime.startswith("audio/") and PurePath(file.name).suffix.lower() not in _VOICES:
+        return None
+    try:
+        start, end = _edges(file.path)
+    except OSError:
+        raise ChannelError("a file to send cannot be read") from None  # theirs holds its path
+    return Voice(opus_ms(start, end)) if is_opus(start) else None
+
+
+def _edges(path: Path) -> tuple[bytes, bytes]:
+    with open_content(path) as file:
+        start = file.read(EDGE_BYTES)
+        file.seek(max(file.seek(0, os.SEEK_END) - EDGE_BYTES, 0))
+        return start, file.read(EDGE_BYTES)

@@ -147,7 +147,6 @@ async def test_a_file_over_the_limit_is_cut_off() -> None:
         (234003, "not in this message"),
         (234004, "not in this chat"),
         (234009, "other organisations"),
-        (234037, "over 100 MB"),
         (234038, "forbids downloads"),
         (234040, "not visible"),
         (234043, "cannot be had"),
@@ -160,6 +159,14 @@ async def test_a_refused_download_says_why_also_under_status_200(code: int, reas
         (file,) = (await read(fake, feishu, files=[FakeFile("a.png", "image/png", BYTES)])).files
         fake.next(Refusal(code, status), at="download")
         with pytest.raises(ChannelError, match=reason):
+            await fetched(feishu, file)
+
+
+async def test_a_file_over_what_the_platform_gives_out_is_too_large() -> None:
+    async with FakeFeishu(delays=()) as fake, adapter(fake) as feishu:
+        (file,) = (await read(fake, feishu, files=[FakeFile("a.png", "image/png", BYTES)])).files
+        fake.next(Refusal(234037), at="download")
+        with pytest.raises(TooLargeError, match="over 100 MB"):
             await fetched(feishu, file)
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.feishu.mentions import mentioned, plain_name
+from channels.feishu.mentions import defused, mentioned, plain_name
 from channels.feishu.wire import Mention
 
 
@@ -60,3 +60,31 @@ def test_a_name_stays_on_its_line(name: str) -> None:
 @given(st.text(max_size=40), st.lists(st.text(max_size=4), max_size=4))
 def test_any_text_and_keys_can_be_shown(text: str, keys: list[str]) -> None:
     assert isinstance(mentioned([mention(key, "ou_bot", key) for key in keys], "ou_bot").in_text(text), str)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<at",
+        "< AT id",
+        "</at>",
+        "＜ａｔ ",
+        "&lt;at",
+        "&#x3C;at",
+        "@all",
+        "＠everyone",
+        "@所有人",
+        "@_all",
+        "@_user_12",
+    ],
+)
+def test_case_52_whatever_could_call_somebody_is_mere_text(text: str) -> None:
+    found = defused(f"a {text} b")
+    assert "\u200b" in found
+    assert found.replace("\u200b", "") == f"a {text} b"
+    assert defused(found) == found
+
+
+@pytest.mark.parametrize("text", ["< attic", "a@b.c", "@allen", "1 < 2 at once", "@_userland", "&lt;b"])
+def test_other_words_stay_as_they_are(text: str) -> None:
+    assert defused(text) == text

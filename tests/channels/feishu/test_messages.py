@@ -94,6 +94,40 @@ def test_case_48_a_mention_within_code_is_none() -> None:
     assert item(event) == Ignored("not_mentioned", "om_1")
 
 
+def old(**event: Any) -> Any:
+    return {"open_message_id": "om_1", "chat_type": "private", "open_id": "ou_1", "msg_type": "text"} | event
+
+
+def test_old_messages_follow_the_same_rules() -> None:
+    assert messages.old(old(open_id="ou_bot"), BOT, "") == Ignored("own", "om_1")
+    assert messages.old(old(open_id=""), BOT, "") == Unreadable("a message event names no sender", "om_1")
+    assert messages.old(old(chat_type="group"), BOT, "") == Ignored("not_mentioned", "om_1")
+    nowhere = messages.old(old(chat_type="group", is_mention=True), BOT, "")
+    assert nowhere == Unreadable("a message event names no chat", "om_1")
+    lacking = messages.old({"open_message_id": "om_1"}, BOT, "")
+    assert lacking == Unreadable("a message event lacks what every message has", "om_1")
+
+
+def test_old_messages_bring_words_files_and_bundles() -> None:
+    text = messages.old(old(text="hi", parent_id="om_0"), BOT, "1502199207.7171419")
+    assert isinstance(text, Inbound)
+    assert (text.text, text.reference, text.to, text.stamp) == ("hi", "om_0", "p2p:ou_1", "")
+    image = messages.old(old(msg_type="image", image_key="img_1"), BOT, "")
+    assert isinstance(image, Inbound)
+    assert [json.loads(file.key) for file in image.files] == [["om_1", "img_1", "image"]]
+    bundle = messages.old(old(msg_type="merge_forward"), BOT, "")
+    assert isinstance(bundle, Inbound)
+    assert (bundle.text, Link.decode(bundle.reference, "om_1")) == ("", Link(bundle=True))
+
+
+def test_nobody_but_people_is_read() -> None:
+    for sender, reason in (({"open_id": "ou_bot"}, "own"), ({"open_id": "ou_2"}, "bot")):
+        event = message_event(sender={"sender_id": sender, "sender_type": "app"})["event"]
+        assert messages.received(event, BOT) == Ignored(reason, "om_1")
+    event = message_event(sender={"sender_type": "user"})["event"]
+    assert messages.received(event, BOT) == Unreadable("a message event names no sender", "om_1")
+
+
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=5),

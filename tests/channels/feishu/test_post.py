@@ -84,3 +84,17 @@ def test_what_is_no_post_is_empty() -> None:
         read("x", 5, [None, "y"], {"tag": "text", "text": "alone"}, [{"tag": "unknown", "text": "kept"}])
         == "alone\nkept"
     )
+
+
+def test_code_within_a_line_stands_on_lines_of_its_own() -> None:
+    code = {"tag": "code_block", "language": "PLAIN_TEXT", "text": "x"}
+    words = [{"tag": "text", "text": "run "}, code, {"tag": "text", "text": " now"}]
+    assert read(words, [code, code]) == "run\n```\nx\n```\nnow\n```\nx\n```\n```\nx\n```"
+
+
+def test_a_fence_is_longer_than_any_in_the_code() -> None:
+    assert read([{"tag": "code_block", "text": "````\nx\n````"}]) == "`````\n````\nx\n````\n`````"
+
+
+def test_markdown_in_a_post_stays_as_it_is() -> None:
+    assert read([{"tag": "md", "text": "**a** @_user_2"}]) == "**a** @Ann"

@@ -14,12 +14,22 @@ from bridge.channel import (
     Withdrawn,
 )
 from bridge.channel.testing.fakes.feishu import FakeFeishu, Fault, Refusal
-from channels.feishu.send_file import MAX_FILE_BYTES, MAX_IMAGE_BYTES, Way, plain_file_name, ways
+from channels.feishu.send_file import MAX_FILE_BYTES, MAX_IMAGE_BYTES, Way, ways
 from tests.channels.feishu.platform import UUID, adapter, outfile
 
 
 def png(width: int = 8, height: int = 8) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + struct.pack(">II", width, height) + bytes(16)
+
+
+def page(data: bytes, samples: int = 0) -> bytes:
+    """One page of an Ogg file, without the checksum that nobody here reads."""
+    return b"OggS" + struct.pack("<BBqIIIB", 0, 0, samples, 1, 0, 0, 1) + bytes([len(data)]) + data
+
+
+def opus(ms: int) -> bytes:
+    head = b"OpusHead" + struct.pack("<BBHIhB", 1, 1, 312, 16_000, 0, 0)
+    return page(head) + page(b"OpusTags") + page(b"sound", ms * 48 + 312)
 
 
 def made(folder: Path, name: str, data: bytes = b"content", **fields: Any) -> Any:
@@ -38,8 +48,12 @@ VOICE: dict[str, Any] = {"kind": FileKind.AUDIO, "mime": "audio/ogg"}
     [
         ("a.png", png(), PICTURE, "image", "image"),
         ("a.mp4", b"x", VIDEO, "media", "mp4"),
-        ("a.opus", b"x", VOICE, "audio", "opus"),
-        ("a.ogg", b"x", VOICE, "file", "stream"),
+        ("a.opus", opus(2500), VOICE, "audio", "opus"),
+        ("a.ogg", opus(2500), {"mime": "audio/ogg"}, "audio", "opus"),
+        ("a.oga", opus(2500), {}, "audio", "opus"),
+        ("a.ogg", page(b"\x01vorbis"), VOICE, "file", "stream"),
+        ("a.opus", b"x", VOICE, "file", "stream"),
+        ("a.mp3", b"ID3", {"kind": FileKind.AUDIO, "mime": "audio/mpeg"}, "file", "stream"),
         ("a.mov", b"x", VIDEO | {"mime": "video/quicktime"}, "file", "stream"),
         ("a.pdf", b"x", {}, "file", "pdf"),
         ("a.DOCX", b"x", {}, "file", "doc"),
@@ -64,6 +78,9 @@ async def test_each_file_goes_in_its_best_form(
         ("测试中文.pdf", "测试中文.pdf"),
         ("报告—详情（2026）.md", "报告—详情（2026）.md"),
         ("😀.txt", "😀.txt"),
+        ("👩\u200d💻 report.txt", "👩\u200d💻 report.txt"),
+        ("می\u200cخواهم\xa0.txt", "می\u200cخواهم\xa0.txt"),
+        ("e\u0301.txt", "e\u0301.txt"),
         ('a"b\\c\r\nd.txt', "a_b_c__d.txt"),
         ("100% sure.txt", "100% sure.txt"),
     ],
@@ -75,8 +92,18 @@ async def test_case_10_names_arrive_in_their_own_letters(tmp_path: Path, name: s
         assert fake.sent[0].file.name == shown
 
 
-def test_a_name_that_is_nothing_is_file() -> None:
-    assert plain_file_name("") == "file"
+async def test_a_name_that_is_nothing_is_file(tmp_path: Path) -> None:
+    async with FakeFeishu() as fake, adapter(fake) as feishu:
+        await feishu.send_file(made(tmp_path, ""))
+        assert fake.sent[0].file is not None
+        assert fake.sent[0].file.name == "file"
+
+
+async def test_a_voice_message_tells_how_long_it_is(tmp_path: Path) -> None:
+    async with FakeFeishu() as fake, adapter(fake) as feishu:
+        await feishu.send_file(made(tmp_path, "a.opus", opus(2500), **VOICE))
+        await feishu.send_file(made(tmp_path, "a.opus", opus(0), **VOICE, client_id="2"))
+        assert [sent.file and sent.file.ms for sent in fake.sent] == [2500, 0]
 
 
 async def test_a_picture_over_ten_mib_goes_as_a_file(tmp_path: Path) -> None:
@@ -104,7 +131,8 @@ async def test_a_form_that_is_refused_becomes_a_file_under_the_same_uuid(
 ) -> None:
     async with FakeFeishu() as fake, adapter(fake) as feishu:
         fake.next(Refusal(code))
-        assert isinstance(await feishu.send_file(made(tmp_path, name, png(), **fields)), Delivered)
+        data = opus(1) if name == "a.opus" else png()
+        assert isinstance(await feishu.send_file(made(tmp_path, name, data, **fields)), Delivered)
         assert [(each.kind, each.uuid) for each in fake.sent] == [("file", UUID)]
 
 
@@ -119,8 +147,8 @@ async def test_what_cannot_be_taken_is_refused_before_it_is_sent(tmp_path: Path)
     async with FakeFeishu() as fake, adapter(fake) as feishu:
         empty = await feishu.send_file(made(tmp_path, "a.txt", b""))
         big = await feishu.send_file(made(tmp_path, "a.txt", size=MAX_FILE_BYTES + 1))
-        assert empty == Refused("Feishu takes no empty files")
-        assert big == Refused("the file is over 30 MB, the most that Feishu takes")
+        assert empty == Refused("it is empty, and Feishu takes no empty files")
+        assert big == Refused("it is over 30 MB, the most that Feishu takes")
         assert fake.requests == []
 
 
@@ -135,6 +163,11 @@ async def test_case_36_a_failure_never_tells_the_path(tmp_path: Path) -> None:
         file.path.unlink()
         with pytest.raises(ChannelError) as caught:
             await feishu.send_file(file)
+        assert str(tmp_path) not in str(caught.value)
+        voice = made(tmp_path, "a.opus", b"x", **VOICE)
+        voice.path.unlink()
+        with pytest.raises(ChannelError) as caught:
+            await feishu.send_file(voice)
         assert str(tmp_path) not in str(caught.value)
 
 

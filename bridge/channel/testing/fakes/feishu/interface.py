@@ -203,7 +203,11 @@ class Interface:
         fields, _, mime, data = await _form(request, "file")
         name = fields.get("file_name", "")
         rules.check_file(fields.get("file_type", ""), name, data)
-        return _ok({"file_key": self._world.upload(fields["file_type"], name, mime, data).key})
+        ms = fields.get("duration", "0")
+        if not ms.isdecimal():
+            raise RefusedError(234001, "Invalid request param.")
+        upload = self._world.upload(fields["file_type"], name, mime, data, int(ms))
+        return _ok({"file_key": upload.key})
 
 
 def _item(message: Message, *, whole_card: bool) -> dict[str, Any]:

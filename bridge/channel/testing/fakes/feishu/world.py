@@ -22,6 +22,7 @@ class Upload:
     name: str
     mime: str
     data: bytes = field(repr=False)
+    ms: int = 0  # how long it lasts, as it was told
 
 
 @dataclass(slots=True)
@@ -104,9 +105,9 @@ class World:
         self.messages[message.message_id] = message
         return message
 
-    def upload(self, kind: str, name: str, mime: str, data: bytes) -> Upload:
+    def upload(self, kind: str, name: str, mime: str, data: bytes, ms: int = 0) -> Upload:
         key = self.new_id("img_v3" if kind == "image" else "file_v3")
-        return self.uploads.setdefault(key, Upload(key, kind, name, mime, data))
+        return self.uploads.setdefault(key, Upload(key, kind, name, mime, data, ms))
 
     def now_ms(self) -> int:
         return unix_ms(self.clock.now())

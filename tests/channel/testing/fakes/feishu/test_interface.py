@@ -262,3 +262,14 @@ async def test_outside_the_chat_nothing_is_shown_and_an_answer_joins_the_replies
         assert (item["parent_id"], item["root_id"]) == (asked.message_id, asked.message_id)
         asked.chat.bot_inside = False
         assert await client.code("GET", f"/im/v1/messages/{asked.message_id}") == 230002
+
+
+async def test_a_sound_may_tell_its_length_in_whole_ms() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        await client.login()
+        for duration, code in (("2500", 0), ("2.5 s", 234001)):
+            form = aiohttp.FormData({"file_type": "opus", "file_name": "a.opus", "duration": duration})
+            form.add_field("file", b"x", filename="a.opus")
+            assert await client.code("POST", "/im/v1/files", data=form) == code
+        assert [upload.ms for upload in fake.world.uploads.values()] == [2500]

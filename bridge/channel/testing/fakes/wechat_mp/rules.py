@@ -18,7 +18,7 @@ _UPLOADS: dict[str, tuple[int, tuple[bytes, ...]]] = {  # the most bytes, and ho
     "video": (10 * _MIB, ()),
     "thumb": (64 * 1024, (b"\xff\xd8\xff",)),
 }
-_ESCAPE = re.compile(rb"\\u[0-9a-fA-F]{4}")
+_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u[0-9a-fA-F]{4}")
 
 
 class RefusedError(Exception):

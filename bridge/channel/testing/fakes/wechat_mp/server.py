@@ -33,6 +33,7 @@ class Fault(StrEnum):
     STALL = "stall"  # no answer, ever
     DROP = "drop"  # the connection closes, nothing is accepted
     DROP_AFTER = "drop_after"  # accepted, then the connection closes
+    EMPTY = "empty"  # accepted, and answered by an object without a code
     GARBAGE = "garbage"  # accepted, and answered by what is no answer
     BROKEN = "broken"  # 502 of a gateway, nothing is accepted
 
@@ -75,7 +76,7 @@ class FakeWechatMp:
         self.pusher = Pusher(self.account, to, self.world, self.changed, attempts, answer_seconds)
         self.base = ""
         self.requests: list[str] = []  # method and path of each, without its query
-        self._faults: dict[str, deque[Fault | Refusal]] = {}
+        self._faults: dict[str, deque[Fault | Refusal | None]] = {}
         self._port = port
         self._rids = itertools.count(1)
         self._changed = asyncio.Condition()
@@ -110,8 +111,11 @@ class FakeWechatMp:
         """What the bot sent, either way, oldest first."""
         return [each for each in self.world.shown if each.by is not By.NOTICE]
 
-    def next(self, *faults: Fault | Refusal, at: str = "send") -> None:
-        """What happens next at ``send``, ``typing``, ``upload``, ``token``, ``info`` or ``download``."""
+    def next(self, *faults: Fault | Refusal | None, at: str = "send") -> None:
+        """What happens next at ``send``, ``typing``, ``upload``, ``token``, ``info`` or ``download``.
+
+        None: what should.
+        """
         self._faults.setdefault(at, deque()).extend(faults)
 
     def say(self, text: str = "", *, file: FakeFile | None = None, **fields: Any) -> Push:
@@ -203,6 +207,8 @@ class FakeWechatMp:
             return self._refused(error.code, str(error))
         if fault == Fault.DROP_AFTER:
             return _dropped(request)
+        if fault == Fault.EMPTY:
+            return web.json_response({})
         return web.Response(text="<html>OK</html>") if fault == Fault.GARBAGE else answer
 
     def _refused(self, code: int, text: str) -> web.Response:

@@ -28,7 +28,7 @@ def test_a_block_may_start_behind_a_list_s_mark(mark: str) -> None:
     (fence,) = find_fences(text)
     assert text[fence.inner : fence.outer] == f"{indent}code\n"
     assert (fence.opener, fence.closer) == (f"{indent}```py", f"{indent}```")
-    first, second = split_text(f"{mark}```py\n" + f"{indent}code\n" * 9 + f"{indent}```\n", Limit(100))
+    first, second, *_ = split_text(f"{mark}```py\n" + f"{indent}code\n" * 9 + f"{indent}```\n", Limit(60))
     assert first.startswith(f"{mark}```py\n")
     assert second.startswith(f"{indent}```py\n")
 

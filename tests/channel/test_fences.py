@@ -38,7 +38,7 @@ def test_a_block_may_start_behind_a_list_s_mark(mark: str) -> None:
     [
         ("a `b` c", ["`b`"]),
         ("``a`b`` `c`", ["``a`b``", "`c`"]),
-        ("`a\nb` `c`", ["`c`"]),
+        ("`a\nb `c`", ["`c`"]),
         ("```one line```", ["```one line```"]),
         ("`a ``b", []),
         ("none", []),

@@ -22,6 +22,13 @@ A line that you type is a message from the bot's owner, and so is what begins wi
   /group TEXT         mention the bot in a group; both also send a file: /group /file PATH [TEXT]
   /repeat             deliver the last message again, as the platform does after a slow answer
   /recall             take the last message back
+  /quote TEXT         reply to the bot's last message, or to the last of yours
+  /thread TEXT        write into the thread on the last message
+  /edit TEXT          change the last message
+  /forward A | B      forward messages as one; those that begin with > are a bundle within it
+  /card TITLE | TEXT  send a card
+  /location NAME      send a place
+  /send TYPE JSON     send any type, such as: /send sticker {"file_key": "x"}
   /throttle [SECONDS] refuse the bot's next message: too many requests
   /?                  show this
   /quit               end

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from bridge.cli.common import ask_daemon, nearer, visible
+from bridge.cli.fake_feishu import Extras
 from bridge.cli.fake_screen import Screen, lines
 from bridge.cli.fake_setup import APP_ID, Setup, to_paste
 from bridge.errors import BridgeError, ConfigError
@@ -120,6 +121,7 @@ class Player:
             "/repeat": self._repeat,
             "/recall": self._recall,
             "/throttle": self._throttle,
+            **Extras(fake, screen, lambda: self._last, self._written).commands(),
         }
         self.unanswered = 0
 
@@ -207,7 +209,12 @@ class Player:
             return
         if not self._screen.interactive:
             self._screen.row(writer.who, " ".join([text, *(f"[{file.name}]" for file in files)]).strip())
-        push = await self._fake.say(text, files=files, group=writer.group, sender=writer.sender)
+        await self._written(
+            await self._fake.say(text, files=files, group=writer.group, sender=writer.sender)
+        )
+
+    async def _written(self, push: Push) -> None:
+        """Tell what came of a message; when input is piped, wait for its answer."""
         self._last = push.message_id
         self._tell(push)
         if self._screen.interactive:

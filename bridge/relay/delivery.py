@@ -9,10 +9,8 @@ only how old a part is that is added.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from random import Random
 from typing import Protocol, assert_never
 
@@ -23,8 +21,8 @@ from bridge.channel import (
     Delivered,
     OutcomeUnknownError,
     Refused,
+    RepliesInResponse,
     Sends,
-    SendsFiles,
     UnknownOutcome,
     UnreachableError,
     Withdrawn,
@@ -36,8 +34,10 @@ from bridge.ids import MessageId
 from bridge.logs import Logger
 from bridge.relay import outbox
 from bridge.relay.contact import proves_contact
-from bridge.relay.settle import settled
+from bridge.relay.lane import Entry, Lane
+from bridge.relay.offers import Offers
 from bridge.relay.texts import Text, language_of
+from bridge.relay.ways import Way, Ways
 from bridge.retry import Backoff
 from bridge.store.contract import (
     Hold,
@@ -71,24 +71,8 @@ class Terms:
     at_once: int = 64  # sends of one account under way at the same time
 
 
+_NO_WAY = float("inf")  # how long a part waits that can only go out in a response
 SEND_SECONDS = 60.0  # more than a send takes: one that begins arrives before its client id is forgotten
-
-
-@dataclass(slots=True)
-class Entry:
-    """A part in its lane, and its times by the monotonic clock.
-
-    ``due_at``: not to be tried before. ``give_up_at``: too old then. ``known_until``: until then the platform
-    recognises a repeat by the client id.
-    """
-
-    part: OutboxPart
-    due_at: float
-    give_up_at: float
-    known_until: float
-
-
-Lane = deque[Entry]
 
 
 class Delivery:
@@ -102,11 +86,13 @@ class Delivery:
         rng: Random,
         log: Logger,
         release: Callable[[Iterable[str]], None],
+        offers: Offers | None = None,
     ) -> None:
         self._terms, self._store, self._clock, self._rng, self._log = terms, store, clock, rng, log
         self._release = release
+        self._offers = offers or Offers()
         self._lanes: dict[str, Lane] = {}
-        self._waiting: asyncio.Queue[str] = asyncio.Queue()
+        self._waiting: asyncio.Queue[Lane] = asyncio.Queue()
         self._sends = asyncio.Semaphore(terms.at_once)
 
     def add(self, parts: Iterable[OutboxPart]) -> None:
@@ -114,12 +100,38 @@ class Delivery:
         for part in parts:
             lane = self._lanes.get(part.to)
             if lane is None:
-                lane = self._lanes[part.to] = deque()
-                self._waiting.put_nowait(part.to)
-            lane.append(self._entry(part))
+                lane = self._lanes[part.to] = Lane(part.to)
+            lane.entries.append(self._entry(part))
+            self._serve_soon(lane)
+
+    def waits(self, to: str) -> bool:
+        """Whether there are parts for this recipient."""
+        return to in self._lanes
+
+    def stir(self, to: str) -> None:
+        """A request is held open for this recipient: it may be the way out."""
+        lane = self._lanes.get(to)
+        if lane is not None:
+            lane.stir()
+            self._serve_soon(lane)
 
     def drop(self, message_id: MessageId) -> None:
-        """Placeholder"""
+        """The store has ended the reply to this message: what is left of it is not sent, or waited for."""
+        self._drop(lambda part: part.message_id == message_id)
+
+    def drop_reply(self, reply_id: str) -> None:
+        """The store has ended this reply."""
+        self._drop(lambda part: part.reply_id == reply_id)
+
+    def _drop(self, ended: Callable[[OutboxPart], bool]) -> None:
+        for lane in list(self._lanes.values()):
+            if lane.drop(ended):
+                self.stir(lane.to)
+
+    def _serve_soon(self, lane: Lane) -> None:
+        if not lane.is_served:
+            lane.is_served = True
+            self._waiting.put_nowait(lane)
 
     def _entry(self, part: OutboxPart) -> Entry:
         """``part`` with its stamps as times of the monotonic clock."""
@@ -138,43 +150,67 @@ class Delivery:
     def _known_seconds(self) -> float:
         return self._terms.spec.idempotent_seconds - SEND_SECONDS
 
-    async def run(self, channel: Sends, contact: Contact) -> None:
+    async def run(self, channel: Sends | RepliesInResponse, contact: Contact) -> None:
         """Serve every lane in a task of its own. Ends only with an error that the account must stop for."""
+        ways = Ways(channel, self._offers, self._log)
         async with asyncio.TaskGroup() as tasks:
             while True:
-                to = await self._waiting.get()
-                tasks.create_task(self._serve(to, channel, contact), name="lane")
+                lane = await self._waiting.get()
+                tasks.create_task(self._serve(lane, ways, contact), name="lane")
 
-    async def _serve(self, to: str, channel: Sends, contact: Contact) -> None:
-        lane = self._lanes[to]
-        while lane:
-            await self._finish(lane, channel, contact)
-        del self._lanes[to]
+    async def _serve(self, lane: Lane, ways: Ways, contact: Contact) -> None:
+        while lane.entries and await self._finish(lane, ways, contact):
+            pass
+        lane.is_served = False
+        if not lane.entries:
+            del self._lanes[lane.to]
 
-    async def _finish(self, lane: Lane, channel: Sends, contact: Contact) -> None:
-        """Try the lane's head until it is final; it is then off the lane."""
+    async def _finish(self, lane: Lane, ways: Ways, contact: Contact) -> bool:
+        """Try the lane's head until it is final, and off the lane. False: it has to wait for a request."""
         backoff = Backoff(self._clock, self._rng, bounds=self._terms.spec.retry_seconds)
-        wait: float | None = lane[0].due_at - self._clock.monotonic()
-        while wait is not None:
-            if wait > 0:
-                await self._clock.sleep(wait)
+        due_at: float | None = lane.head.due_at
+        while due_at is not None:
+            await self._pause(lane, ways, due_at)
+            if lane.head.dropped:
+                lane.take_off()
+                return True
             async with self._sends:
-                wait = await self._attempt(lane, channel, contact, backoff)
+                wait = await self._attempt(lane, ways, contact, backoff)
+            if wait == _NO_WAY:
+                return False
+            due_at = None if wait is None else self._clock.monotonic() + wait
+        return True
 
-    async def _attempt(self, lane: Lane, channel: Sends, contact: Contact, backoff: Backoff) -> float | None:
+    async def _pause(self, lane: Lane, ways: Ways, due_at: float) -> None:
+        """Until the head is due: at once where a response can take it, or nobody wants it any more."""
+        while (seconds := due_at - self._clock.monotonic()) > 0:
+            if lane.head.dropped or ways.in_response(lane.to):
+                return
+            await lane.pause(seconds, self._clock)
+
+    async def _attempt(self, lane: Lane, ways: Ways, contact: Contact, backoff: Backoff) -> float | None:
         """One try of the lane's head: None once it is final, else the seconds to wait."""
-        entry = lane[0]
-        if not await self._may_be_sent(lane, entry):
+        if not await self._may_be_sent(lane, lane.head):
             return None
+        way = ways.find(lane.head.part)
+        if way is None:
+            return _NO_WAY
+        try:
+            return await self._try(lane, way, contact, backoff)
+        finally:
+            way.leave()
+
+    async def _try(self, lane: Lane, way: Way, contact: Contact, backoff: Backoff) -> float | None:
+        entry = lane.head
         maybe_before = entry.part.state is PartState.SENDING
         if not await self._store.do(Sending(entry.part.part_id, unix_ms(self._clock.now()))):
-            lane.popleft()
+            lane.take_off()
             return None
         if not maybe_before:
             entry.known_until = self._clock.monotonic() + self._known_seconds()
             entry.part = replace(entry.part, state=PartState.SENDING)
         try:
-            outcome = await self._try(entry.part, channel)
+            outcome = await way.send(entry.part, more=len(lane.entries) > 1)
         except CredentialsError:
             await self._store.do(Later(entry.part.part_id, 0, accepted_possible=maybe_before))
             raise
@@ -182,6 +218,9 @@ class Delivery:
             return await self._later(entry, contact, error, backoff, maybe=True)
         except ChannelError as error:
             return await self._later(entry, contact, error, backoff, maybe=maybe_before)
+        if outcome is None:
+            await self._not_taken(entry, maybe=maybe_before)
+            return 0.0
         if proves_contact(outcome):
             contact.contact()
         await self._conclude(lane, entry.part, outcome)
@@ -214,27 +253,6 @@ class Delivery:
         entry.part = replace(part, state=PartState.PENDING, marked=True, client_id=client_id)
         return True
 
-    async def _try(self, part: OutboxPart, channel: Sends) -> SendOutcome:
-        """Send; an adapter's bug leaves the outcome unknown, like a connection that broke."""
-        outcome = await settled(self._send(part, channel), name="send")
-        if not isinstance(outcome, Exception):
-            return outcome
-        self._log.error("delivery.bug", part=part.part_id, error=outcome)
-        raise OutcomeUnknownError("the adapter failed: this is a bug")
-
-    async def _send(self, part: OutboxPart, channel: Sends) -> SendOutcome:
-        body = part.body
-        if part.marked:
-            body = outbox.marked(body, part.kind, language_of(body, "auto"))
-        if part.kind is PartKind.TEXT:
-            return await channel.send(outbox.to_text(part, body))
-        file = outbox.to_file(part, body)
-        if not isinstance(channel, SendsFiles):
-            return Refused("this channel takes no files")
-        if not await asyncio.to_thread(Path.is_file, file.path):
-            return Refused("the file is gone")
-        return await channel.send_file(file)
-
     async def _later(
         self, entry: Entry, contact: Contact, error: ChannelError, backoff: Backoff, *, maybe: bool
     ) -> float:
@@ -251,6 +269,12 @@ class Delivery:
         if not maybe:
             entry.part = replace(entry.part, state=PartState.PENDING)
         return seconds
+
+    async def _not_taken(self, entry: Entry, *, maybe: bool) -> None:
+        """The client of a response was gone before: as if it had never been tried."""
+        await self._store.do(Later(entry.part.part_id, 0, maybe))
+        if not maybe:
+            entry.part = replace(entry.part, state=PartState.PENDING)
 
     async def _conclude(self, lane: Lane, part: OutboxPart, outcome: SendOutcome) -> None:
         now_ms = unix_ms(self._clock.now())
@@ -283,20 +307,16 @@ class Delivery:
         self.add(outbox.stored_parts(part.account, MessageId(""), reply, ids, now_ms, why))
 
     def _settled(self, lane: Lane, done: Settled) -> None:
-        lane.popleft()
+        lane.take_off()
         self._release(outbox.copies_of(done.released))
 
     async def _end_reply(
         self, lane: Lane, part: OutboxPart, state: PartState, reason: str, *, hold: bool = True
     ) -> None:
-        rest = _rest_of_reply(lane, part)
+        rest = lane.rest_of_reply(part)
         text = outbox.held_text(rest, language_of(part.body, "auto")) if hold and not part.transient else ""
         step = Hold(part.part_id, state, text, unix_ms(self._clock.now()), reason)
         done = await self._store.do(step)
         for _ in rest:
-            lane.popleft()
+            lane.take_off()
         self._release(outbox.copies_of(done.released))
-
-
-def _rest_of_reply(lane: Lane, part: OutboxPart) -> list[OutboxPart]:
-    return [other.part for other in lane if other.part.reply_id == part.reply_id]

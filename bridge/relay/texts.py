@@ -30,6 +30,8 @@ class Text(StrEnum):
     REPEAT = "repeat"
     EARLIER = "earlier"
     LATEST = "latest"
+    LATER = "later"
+    MORE = "more"
     DISK_FULL = "disk_full"
     DISK_FREE = "disk_free"
 
@@ -54,6 +56,8 @@ _EN = {
     Text.REPEAT: "(Sent again, because it is not known whether it arrived.)",
     Text.EARLIER: "— Earlier reply, not delivered at the time —",
     Text.LATEST: "— Reply to your latest message —",
+    Text.LATER: "I am still working on this. Send 1 to get the answer.",
+    Text.MORE: "(There is more: send 1 for the next part.)",
     Text.DISK_FULL: "My disk is nearly full: less than {percent} % of it is free. "
     "I take in no files until there is room again.",
     Text.DISK_FREE: "There is room on my disk again. I take in files as before.",
@@ -76,6 +80,8 @@ _ZH = {
     Text.REPEAT: "（重发：无法确认上一次是否送达。）",
     Text.EARLIER: "—— 之前未送达的回复 ——",
     Text.LATEST: "—— 对最新消息的回复 ——",
+    Text.LATER: "我还在处理，请稍后发送 1 获取答案。",
+    Text.MORE: "（还有后续，发送 1 查看下一部分。）",
     Text.DISK_FULL: "我的磁盘快满了：可用空间不足 {percent}%。在腾出空间之前，我不再接收文件。",
     Text.DISK_FREE: "我的磁盘又有空间了，可以照常接收文件。",
 }

@@ -1,0 +1,139 @@
+"""How a part gets out: through the platform's interface, or in the response to a request that is held."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from bridge.channel import (
+    Answer,
+    Delivered,
+    OutboundFile,
+    OutboundPart,
+    OutcomeUnknownError,
+    Refused,
+    RepliesInResponse,
+    SendOutcome,
+    Sends,
+    SendsFiles,
+    UnreachableError,
+)
+from bridge.logs import Logger
+from bridge.relay import outbox
+from bridge.relay.offers import Offer, Offers
+from bridge.relay.settle import settled
+from bridge.relay.texts import Text, language_of, say
+from bridge.store.contract import OutboxPart, PartKind
+
+
+class Way(Protocol):
+    async def send(self, part: OutboxPart, more: bool) -> SendOutcome | None:
+        """Send it; ``more`` waits behind it. None: it was not taken, and can be tried again at once.
+
+        Raises:
+            ChannelError: as ``Sends.send``.
+        """
+        ...
+
+    def leave(self) -> None:
+        """It is not needed (any more)."""
+        ...
+
+
+class Ways:
+    """Finds the way out for parts of one channel, which ``Sends``, or ``RepliesInResponse``, or both."""
+
+    def __init__(self, channel: Sends | RepliesInResponse, offers: Offers, log: Logger) -> None:
+        self._offers, self._log = offers, log
+        self._sender = channel if isinstance(channel, Sends) else None
+        self._responder = channel if isinstance(channel, RepliesInResponse) else None
+
+    def in_response(self, to: str) -> bool:
+        """Whether a request is held open for the lane."""
+        return self._offers.waits(to)
+
+    def find(self, part: OutboxPart) -> Way | None:
+        """The way out for ``part`` now; None while it has to wait for a request."""
+        if self._responder is not None and (offer := self._offers.take(part.to, part.message_id)):
+            return InResponse(self._responder, offer, self._offers, self._sender is None, self._log)
+        return BySending(self._sender, self._log) if self._sender is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class BySending:
+    channel: Sends
+    log: Logger
+
+    async def send(self, part: OutboxPart, more: bool) -> SendOutcome | None:
+        """An adapter's bug leaves the outcome unknown, like a connection that broke."""
+        outcome = await settled(self._send(part), name="send")
+        if not isinstance(outcome, Exception):
+            return outcome
+        self.log.error("delivery.bug", part=part.part_id, error=outcome)
+        raise OutcomeUnknownError("the adapter failed: this is a bug")
+
+    async def _send(self, part: OutboxPart) -> SendOutcome:
+        shown = await shown_to_adapter(part)
+        if isinstance(shown, OutboundPart):
+            return await self.channel.send(shown)
+        if not isinstance(self.channel, SendsFiles):
+            return Refused("this channel takes no files")
+        return shown if isinstance(shown, Refused) else await self.channel.send_file(shown)
+
+    def leave(self) -> None:
+        """There is nothing to give back."""
+
+
+@dataclass(slots=True)
+class InResponse:
+    """``tells_of_more``: what waits behind a text goes out only when its reader asks, as a note then says."""
+
+    channel: RepliesInResponse
+    offer: Offer
+    offers: Offers
+    tells_of_more: bool
+    log: Logger
+    used: bool = False
+
+    async def send(self, part: OutboxPart, more: bool) -> SendOutcome | None:
+        shown = await shown_to_adapter(part)
+        if isinstance(shown, OutboundPart) and more and self.tells_of_more:
+            note = say(Text.MORE, language_of(shown.text, "auto"))
+            shown = replace(shown, text=f"{shown.text}\n{note}")
+        answer = shown if isinstance(shown, Refused) else await self._response(shown)
+        if isinstance(answer, Refused):
+            return answer
+        self.used = True
+        how = await self.offer.give(answer)
+        if how is None:
+            raise OutcomeUnknownError("the response broke off")
+        return Delivered(keep_file_seconds=answer.keep_file_seconds) if how else None
+
+    async def _response(self, part: OutboundPart | OutboundFile) -> Answer | Refused:
+        self.used = True  # one that no response could be made for is not tried again
+        answer = await settled(self.channel.respond(self.offer.reading, part), name="respond")
+        if isinstance(answer, Exception):
+            self.log.error("delivery.bug", client=part.client_id, error=answer)
+            raise UnreachableError("the adapter failed: this is a bug")
+        self.used = False
+        return answer
+
+    def leave(self) -> None:
+        if self.used:
+            self.offer.end()
+        else:
+            self.offers.put_back(self.offer)
+
+
+async def shown_to_adapter(part: OutboxPart) -> OutboundPart | OutboundFile | Refused:
+    """A stored part as an adapter takes it; Refused where its file is gone."""
+    body = part.body
+    if part.marked:
+        body = outbox.marked(body, part.kind, language_of(body, "auto"))
+    if part.kind is PartKind.TEXT:
+        return outbox.to_text(part, body)
+    file = outbox.to_file(part, body)
+    there = await asyncio.to_thread(Path.is_file, file.path)
+    return file if there else Refused("the file is gone")

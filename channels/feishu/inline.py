@@ -118,4 +118,4 @@ def merged(found: Iterable[Element]) -> list[Element]:
 
 
 def _style(element: Element) -> list[str]:
-    return element.get("style", [])
+    return list(element.get("style", ()))

@@ -39,8 +39,10 @@ def edited(event: object, identity: Identity, sent: str) -> Item | None:
     What comes of it is stored under no id: a message that is still to come must not count as seen.
     """
     found = received(event, identity)
+    if isinstance(found, Ignored | Unreadable):
+        return replace(found, message_id="")
     if not isinstance(found, Inbound):
-        return None if found is None else replace(found, message_id="")
+        return found
     parts = message_event(event)
     revision = milliseconds(line_of(parts[1], "update_time") if parts else "") or milliseconds(sent)
     return Edited(found, revision) if revision else Unreadable("an edit does not say when it was made")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge.channel import Answer, Identity, Ignored, Inbound, Reading, Unreadable
+from bridge.channel import Answer, Edited, Identity, Ignored, Inbound, Reading, Recalled, Unreadable
 from channels.feishu.events import Proof, acknowledge, read_request
 from channels.feishu.references import Link
 from tests.channels.feishu.support import (
@@ -124,6 +124,14 @@ def test_case_17_other_events_are_acknowledged_and_start_nothing(kind: str) -> N
     assert isinstance(reading, Reading)
     assert reading.items == (Ignored("event"),)
     assert acknowledge(reading).status == 200
+
+
+def test_edits_and_recalls_are_events_of_their_own_kind() -> None:
+    changed = message_event({"update_time": "1700000000999"}, event_type="im.message.updated_v1")
+    assert item(changed) == Edited(inbound(), 1700000000999)
+    recall = message_event(event_type="im.message.recalled_v1")
+    recall["event"] = {"message_id": "om_1", "chat_id": "oc_1"}
+    assert item(recall) == Recalled("om_1", chat="oc_1")
 
 
 def test_case_3_and_18_the_sent_time_is_the_platforms() -> None:

@@ -8,7 +8,7 @@ import pytest
 from bridge.channel import ChannelError, Context, Http, UnreachableError
 from bridge.channel.http import http_session
 from bridge.channel.testing.clock import FakeClock
-from bridge.channel.testing.fakes.feishu import STRANGER, FakeFeishu, FakeFile, Fault, Note, Refusal
+from bridge.channel.testing.fakes.feishu import STRANGER, Bundle, FakeFeishu, FakeFile, Fault, Note, Refusal
 from bridge.channel.testing.fakes.feishu.events import forward, write
 from channels.feishu.api import Api
 from channels.feishu.references import Link
@@ -51,7 +51,7 @@ async def test_a_quoted_answer_of_the_bot_is_its_own() -> None:
 
 async def test_case_12_a_quoted_bundle_is_listed_with_all_that_is_inside() -> None:
     async with stage() as (fake, resolver, _):
-        inside = [
+        inside: Bundle = [
             Note("one", create_ms=1000),
             [Note("two", create_ms=2000), Note(files=(PNG,), create_ms=3000)],
         ]

@@ -81,11 +81,10 @@ def forward(world: World, bundle: Bundle, note: Note) -> Message:
 def _fill(world: World, bundle: Bundle, head: Message, upper: str) -> None:
     """Messages keep who wrote them and when; their ids are new, and are good for nothing by themselves."""
     for each in bundle:
-        nested = not isinstance(each, Note)
-        note = Note(kind="merge_forward", content=PLACEHOLDER) if nested else each
+        note = each if isinstance(each, Note) else Note(kind="merge_forward", content=PLACEHOLDER)
         inner = write(world, replace(note, chat=head.chat.chat_id, group=head.chat.group, mention=False))
         inner.upper = upper
-        if nested:
+        if not isinstance(each, Note):
             _fill(world, each, head, inner.message_id)
 
 

@@ -152,19 +152,19 @@ class FakeFeishu:
 
     async def quote(self, message_id: str, text: str, **fields: object) -> Push:
         """Let a person reply to a message."""
-        return await self.say(text, parent=message_id, **self._beside(message_id), **fields)
+        return await self._beside(message_id, Note(text, parent=message_id), fields)
 
     async def discuss(self, message_id: str, text: str, **fields: object) -> Push:
         """Let a person write into the thread on a message, which opens by that."""
         first = self.world.messages[message_id]
         root = first.root if first.thread and first.root else message_id
         first.thread = first.thread or self.world.new_id("omt")
-        place = {"root": root, "thread": first.thread}
-        return await self.say(text, **place, **self._beside(message_id), **fields)
+        return await self._beside(message_id, Note(text, root=root, thread=first.thread), fields)
 
-    def _beside(self, message_id: str) -> dict[str, object]:
+    async def _beside(self, message_id: str, note: Note, fields: dict[str, object]) -> Push:
         chat = self.world.messages[message_id].chat
-        return {"chat": chat.chat_id, "group": chat.group}
+        note = replace(note, chat=chat.chat_id, group=chat.group, **fields)  # type: ignore[arg-type]  # checked by it
+        return await self._push(write(self.world, note).message_id)
 
     async def edit(self, message_id: str, text: str) -> Push:
         """Let its writer change a message, and tell the bot."""

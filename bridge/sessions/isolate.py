@@ -29,6 +29,7 @@ class Isolated:
 
     def __init__(self, work: Coroutine[Any, Any, None], name: str, stop_seconds: float) -> None:
         self._task = asyncio.create_task(work, name=name)  # noqa: TID251 - awaited by ended
+        self._task.add_done_callback(_look_at)
         self._asked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stop_seconds = stop_seconds
 
@@ -56,3 +57,9 @@ class Isolated:
         if not self._task.done() or self._task.cancelled():
             return asyncio.CancelledError()
         return self._task.exception()
+
+
+def _look_at(task: asyncio.Task[None]) -> None:
+    """``ended`` tells its error, if anybody still waits: the loop need not complain that nobody looked."""
+    if not task.cancelled():
+        task.exception()

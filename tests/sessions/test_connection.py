@@ -8,6 +8,7 @@ from bridge.agents.contract import AgentUsage, Gate, Sink, Turn
 from bridge.channel.testing.clock import settle
 from bridge.ids import SessionId
 from bridge.protocol.limits import CLIENT_FRAME_BYTES
+from bridge.sessions.contract import Deadlines
 from bridge.store.contract import EndTurn, LoadSession
 from tests.sessions.wire import Client, ScriptedAgent, Server, serving
 
@@ -198,3 +199,53 @@ async def test_a_stopping_server_tells_a_client_that_reads_that_its_turn_is_canc
         assert (await client.event())["type"] == "turn.cancelled"
         assert await client.at_end()
         assert client.numbers() == list(range(1, len(client.numbers()) + 1))
+
+
+async def test_what_is_asked_of_the_daemon_holds_up_nothing_of_the_session() -> None:
+    async with serving(ScriptedAgent(go=forever)) as server:
+        client = await server.session()
+        client.ask("turn.start", prompt="go")
+        turn_id = (await client.until("assistant.delta"))[-1]["turn_id"]
+        server.control.go.clear()
+        client.say(type="daemon.control", command={"action": "reload"}, request_id="slow")
+        client.ask("turn.cancel", turn_id=turn_id)
+        assert (await client.event())["type"] == "turn.cancelled"
+        client.say(type="daemon.control", command={"action": "status"}, request_id="next")
+        server.control.go.set()
+        assert [(await client.event())["request_id"] for _ in range(2)] == ["slow", "next"]
+
+
+async def test_the_daemon_is_not_asked_before_initialize() -> None:
+    async with serving() as server:
+        client = await server.client(initialize=False)
+        client.say(type="daemon.control", command={"action": "status"})
+        client.raw(json.dumps(HELLO).encode() + b"\n")
+        assert await client.error() == "not_initialized"
+        assert (await client.event())["type"] == "initialized"
+
+
+async def test_an_end_while_the_daemon_is_asked_ends_the_turn_all_the_same() -> None:
+    async with serving(ScriptedAgent(go=forever)) as server:
+        client = await server.session()
+        client.ask("turn.start", prompt="go")
+        await client.until("assistant.delta")
+        server.control.go.clear()
+        client.say(type="daemon.control", command={"action": "reload"})
+        client.writer.write_eof()
+        await until_ended(server)
+        server.control.go.set()
+        assert await client.at_end()
+
+
+async def test_a_client_that_stalled_is_not_waited_for_once_more() -> None:
+    deadlines = Deadlines(reply=0.05, turn=0.05, writer=30, stop=30)
+    async with serving(deadlines=deadlines) as server:
+        client = await server.session()
+        transport = client.writer.transport
+        transport.pause_reading()  # type: ignore[attr-defined]  # a socket's transport can
+        for _ in range(20):
+            client.ask("turn.start", prompt="long 200000")
+        await until_ended(server)
+        for _ in range(2000):
+            client.ask("turn.cancel", turn_id="x" * 10_000)
+        await until_closed(client)

@@ -1,4 +1,5 @@
 import asyncio
+import gc
 
 import pytest
 
@@ -95,3 +96,28 @@ async def test_an_error_of_what_must_be_finished_is_raised() -> None:
 
     with pytest.raises(KeyError):
         await finish(broken())
+
+
+@pytest.mark.parametrize("stop_seconds", [1, 0])  # in time, or not
+async def test_an_error_after_the_stop_is_no_surprise_to_the_loop(stop_seconds: float) -> None:
+    surprises = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: surprises.append(context))
+
+    async def breaks_off() -> None:
+        try:
+            await forever()
+        finally:
+            await asyncio.sleep(0)
+            raise KeyError("x")
+
+    async def waiting() -> None:
+        await Isolated(breaks_off(), "work", stop_seconds).ended()
+
+    async with asyncio.TaskGroup() as tasks:
+        waiter = tasks.create_task(waiting())
+        await settle()
+        waiter.cancel()
+    del waiter, tasks  # with all that they hold
+    await settle()
+    gc.collect()
+    assert surprises == []

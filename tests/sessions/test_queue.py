@@ -156,3 +156,12 @@ def test_the_queue_agrees_with_a_plain_list(changes: list[tuple[str, int, int]])
                 model.insert(model.index(target) if target else len(model), row)
             assert position == model.index(row)
     assert [[entry.queue_id, entry.revision] for entry in queue.entries] == model
+
+
+def test_a_change_that_could_not_be_told_is_taken_back() -> None:
+    queue = filled(2)
+    before = queue.entries
+    queue.remove(before[0].queue_id, 1)
+    queue.restore(before)
+    assert queue.entries == before
+    assert queue.take() == before[0]

@@ -358,3 +358,19 @@ async def test_whatever_a_client_asks_the_stream_stays_well_formed(acts: list[tu
             stream.see(event)
             resumed = resumed or event.get("request_id") == "last"
         assert stream.begun == stream.ended
+
+
+async def test_an_entry_that_fits_no_frame_is_refused_and_changes_nothing() -> None:
+    table = SessionsTable(max_server_frame_bytes=65_536)
+    async with serving(ScriptedAgent(hold=Held()), table=table) as server:
+        client = await server.session()
+        await started(client)
+        client.ask("turn.start", prompt="x" * 70_000)
+        assert await client.error() == "queue_limit"
+        client.ask("turn.start", prompt="fits")
+        entry = (await client.event())["entry"]
+        client.ask("queue.update", queue_id=entry["queue_id"], revision=1, prompt="x" * 70_000)
+        assert await client.error() == "queue_limit"
+        client.ask("queue.update", queue_id=entry["queue_id"], revision=1, prompt="changed")
+        assert (await client.event())["entry"] == {**entry, "revision": 2, "prompt": "changed"}
+        assert gap_free(client)

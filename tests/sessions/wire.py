@@ -48,9 +48,14 @@ class ScriptedAgent:
 
 
 class DaemonControl:
-    """Answers ``status``; refuses the rest."""
+    """Answers ``status``; refuses the rest, once ``go`` is set."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.go.set()
 
     async def handle(self, command: ours.Command) -> ours.DaemonStatus:
+        await self.go.wait()
         if isinstance(command, Status):
             return ours.DaemonStatus(version="0", pid=1, components=())
         raise ControlError("component_error" if isinstance(command, Reload) else "restart_error", "not now")
@@ -86,6 +91,7 @@ class Server:
     workspace: Path
     store: FailingStore
     clock: FakeClock
+    control: DaemonControl
     task: asyncio.Task[None]
     clients: list["Client"] = field(default_factory=list)
 
@@ -209,7 +215,7 @@ async def serving(
         root = home or Path(made).resolve()
         workspace = root / "work"
         workspace.mkdir(exist_ok=True)
-        clock = FakeClock()
+        clock, control = FakeClock(), DaemonControl()
         async with open_store(root / "s.db", workers=InlineWorker) as sqlite:
             store = FailingStore(sqlite)
             services = Services(
@@ -217,14 +223,16 @@ async def serving(
                 tools=tools,
                 store=store,
                 clock=clock,
-                control=DaemonControl(),
+                control=control,
                 table=table or SessionsTable(),
                 deadlines=deadlines,
             )
             path = root / "state" / "server.sock"
             server = SessionServer(path, services, "1.2.3")
             async with asyncio.TaskGroup() as tasks:
-                running = Server(path, root, workspace, store, clock, tasks.create_task(server.run()))
+                running = Server(
+                    path, root, workspace, store, clock, control, tasks.create_task(server.run())
+                )
                 await server.ready.wait()
                 try:
                     yield running

@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 JOBS ?= auto
 QUICK := not slow and not check
 
-.PHONY: help run test check crash bench fmt clean venv
+.PHONY: help run test check crash bench picture fmt clean venv
 
 help:  ## show this list
 	@sed -nE 's/^([a-z]+):.*  ## (.*)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -45,6 +45,9 @@ crash: $(VENV)/.stamp  ## kill a real daemon at each durable step and at random;
 
 bench: $(VENV)/.stamp  ## measure; ARGS=... for options
 	@$(BIN)/python -m tests.bench.main $(ARGS)
+
+picture: $(VENV)/.stamp  ## record turnbridge chat for the README, docs/chat.svg
+	@$(BIN)/python -m tests.picture.main
 
 fmt: $(VENV)/.stamp  ## format, and mend what the linter can
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .

@@ -88,7 +88,7 @@ class Chat:
             BridgeError: the daemon refuses to be asked.
         """
         client = self._desk.client
-        self._screen.note(self._say(Word.HELLO, account=client.account, conversation=client.conversation))
+        self._screen.title(self._say(Word.HELLO, account=client.account, conversation=client.conversation))
         waiting = client.replies(0, 0)
         if any(not self._desk.record.has(part.id) for part in waiting):
             self._screen.note(self._say(Word.AWAY))
@@ -115,6 +115,7 @@ class Chat:
 
     def _prompt(self) -> None:
         """Nothing runs: let a line be typed, and show what comes meanwhile."""
+        self._screen.gap()
         typed, self._keys = self._keys.text, Keys()
         try:
             line = self._desk.keyboard.line(MORE if self._lines.unfinished else self._screen.prompt, typed)
@@ -127,11 +128,9 @@ class Chat:
             self._leaving = True
             self._screen.note("")
             return
-        if line is None:
-            self._take()
-            return
-        self._warned = False
-        self._enter(line)
+        if line is not None:
+            self._warned = False
+            self._enter(line)
         self._take()
 
     def _enter(self, line: str) -> None:
@@ -340,7 +339,7 @@ class Chat:
             self._lost()
         sent = next((one for one in self._pending if one.id == message_id), None)
         if sent is not None and not self._gone:
-            self._screen.note(self._say(Word.STOPPED if sent.recalled else Word.NOTHING))
+            self._screen.notice(self._say(Word.STOPPED if sent.recalled else Word.NOTHING))
             self._forget(message_id)
         self._follow()
 

@@ -21,7 +21,7 @@ PROMPT, MORE = "› ", "  "
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_SECONDS = 0.1
 FORMATTED_CHARACTERS = 8_000  # a longer preview is shown as it comes, since formatting it anew takes too long
-_INDENT = 2
+INDENT = "  "
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ class Screen:
     def __init__(self, console: Console, words: Words) -> None:
         self._console, self._words = console, words
         self._live: Live | None = None
+        self._is_close = False  # what comes next would stand right below what was said
 
     @property
     def prompt(self) -> str:
@@ -50,28 +51,38 @@ class Screen:
             return PROMPT
         return f"\001\x1b[1;36m\002{PROMPT.rstrip()}\001\x1b[0m\002 "
 
-    def note(self, text: str) -> None:
+    def title(self, text: str) -> None:
         self._print(_text(text, "dim"))
 
+    def note(self, text: str) -> None:
+        self._print(self._indented(_text(text, "dim")))
+
     def error(self, text: str) -> None:
-        self._print(_text(text, "red"))
+        self._print(self._indented(_text(text, "red")))
 
     def you(self, text: str, old: bool = False) -> None:
         """What the person wrote, where no line editor has left it on the screen."""
+        self.gap()
         lines = text.split("\n")
         marked = "\n".join([PROMPT + lines[0], *(MORE + line for line in lines[1:])])
         self._print(_text(marked, "dim cyan" if old else "cyan"))
 
     def answer(self, text: str) -> None:
-        self._print(_indented(markdown(text)))
-        self._print("")
+        self.gap()
+        self._print(self._indented(markdown(text)))
 
     def notice(self, text: str) -> None:
-        self._print(_indented(_text(text, "yellow")))
-        self._print("")
+        self.gap()
+        self._print(self._indented(_text(text, "yellow")))
+
+    def gap(self) -> None:
+        """A blank line below what was said, where there is none yet."""
+        if self._is_close:
+            self._print("")
+        self._is_close = False
 
     def file(self, path: str, about: str) -> None:
-        self._print(_line((("  + ", "green"), (path, "bold green"), (f"  {about}", "dim"))))
+        self._print(_line(((f"{INDENT}+ ", "green"), (path, "bold green"), (f"  {about}", "dim"))))
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -96,14 +107,12 @@ class Screen:
             self._live.update(Group(*shown), refresh=True)
 
     def _region(self, work: Work) -> list[RenderableType]:
-        from rich.segment import SegmentLines
-
         typed = [_text(PROMPT + work.typed, "cyan")] if work.typed else []
         room = max(1, self._console.height - 3 - len(typed) - work.typed.count("\n"))
         preview = self._preview(work.progress.text, room)
-        return [*([SegmentLines(preview, new_lines=True)] if preview else []), self._status(work), *typed]
+        return [*preview, self._status(work), *typed]
 
-    def _preview(self, text: str, room: int) -> list[list[Segment]]:
+    def _preview(self, text: str, room: int) -> list[RenderableType]:
         """The last lines of what is being said."""
         if not text.strip():
             return []
@@ -111,7 +120,7 @@ class Screen:
             said: RenderableType = _text(text[-room * self._console.width :])
         else:
             said = markdown(text)
-        return self._console.render_lines(_indented(said), pad=False)[-room:]
+        return [self._indented(said, room)]
 
     def _status(self, work: Work) -> Text:
         words, progress = self._words, work.progress
@@ -129,7 +138,17 @@ class Screen:
         line.no_wrap, line.overflow = True, "ellipsis"
         return line
 
+    def _indented(self, shown: RenderableType, room: int = 0) -> RenderableType:
+        """``shown`` as its lines, the last ``room`` of them, indented and without blanks at their ends."""
+        from rich.segment import Segment, SegmentLines
+
+        options = self._console.options.update(width=max(1, self._console.width - len(INDENT)))
+        lines = self._console.render_lines(shown, options, pad=False)
+        indented = [[Segment(INDENT), *_trimmed(line)] if _trimmed(line) else [] for line in lines[-room:]]
+        return SegmentLines(indented, new_lines=True)
+
     def _print(self, shown: RenderableType) -> None:
+        self._is_close = True
         self._console.print(shown, markup=False, highlight=False, emoji=False)
 
 
@@ -150,6 +169,7 @@ def markdown(text: str) -> RenderableType:
 def _markdown() -> Any:
     """The class, made when it is first needed: loading rich takes a while."""
     from rich import markdown
+    from rich.syntax import Syntax
 
     class Heading(markdown.Heading):
         """At the left and without a frame, as a chat has it."""
@@ -159,17 +179,31 @@ def _markdown() -> Any:
             self.text.stylize("bold underline" if self.tag in ("h1", "h2") else "bold")
             yield self.text
 
+    class CodeBlock(markdown.CodeBlock):
+        """Without blank lines of its own around it."""
+
+        def __rich_console__(self, console: Any, options: Any) -> Iterator[Syntax]:
+            code = str(self.text).rstrip()
+            yield Syntax(code, self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 2))
+
     class Markdown(markdown.Markdown):
         pass
 
-    Markdown.elements = {**markdown.Markdown.elements, "heading_open": Heading}
+    Markdown.elements = {
+        **markdown.Markdown.elements,
+        "heading_open": Heading,
+        "fence": CodeBlock,
+        "code_block": CodeBlock,
+    }
     return Markdown
 
 
-def _indented(shown: RenderableType) -> RenderableType:
-    from rich.padding import Padding
-
-    return Padding(shown, (0, 0, 0, _INDENT))
+def _trimmed(line: list[Segment]) -> list[Segment]:
+    """``line`` without blanks at its end that nobody sees."""
+    kept = list(line)
+    while kept and not kept[-1].text.strip() and not (kept[-1].style and kept[-1].style.bgcolor):
+        kept.pop()
+    return kept
 
 
 def _text(text: str, style: str = "") -> Text:

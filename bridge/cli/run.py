@@ -103,13 +103,10 @@ def greeting(where: Home, state: Ready) -> str:
         f"    health     {state.address}/healthz",
     ]
     lines += [f"    account    {account.id}" for account in state.accounts]
-    if any(account.id == "webhook:demo" for account in state.accounts):
-        lines += [
-            "",
-            "  Now, in another terminal, send it a picture and get it back:",
-            "",
-            f"    {typed(where, 'try')}",
-        ]
-    else:
-        lines += ["", "  How it is, at any time:", "", f"    {typed(where, 'status')}"]
+    there = {account.id for account in state.accounts}
+    if "console:local" in there:
+        lines += ["", "  Now, in another terminal, talk to it:", "", f"    {typed(where, 'chat')}"]
+    if "webhook:demo" in there:
+        lines += ["", "  Send it a picture over HTTP, and get it back:", "", f"    {typed(where, 'try')}"]
+    lines += ["", "  How it is, at any time:", "", f"    {typed(where, 'status')}"]
     return "\n".join([*lines, ""])

@@ -1,4 +1,4 @@
-"""The settings that ``turnbridge run --init`` writes: one account to try things with, on this machine."""
+"""The settings that ``turnbridge run --init`` writes: a chat in the terminal, and a webhook to try."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ agent = "echo" # answers without any network; it drives files, tools and failure
 host = "127.0.0.1"
 port = 8470
 
-# A chat to try it with: `turnbridge try` is its other side. Its secrets are in credentials/webhook/demo.json.
+# A chat in a terminal of this machine: `turnbridge chat`. Its user is the owner, with tools in workspace/.
+[channels.console.local]
+
+# A system to try it with over HTTP: `turnbridge try` is its other side.
+# Its secrets are in credentials/webhook/demo.json.
 [channels.{CHANNEL}.{ACCOUNT}]
 owner = "{OWNER}"
 remote_tools = "owner" # the owner's direct chat may use tools, in the folder workspace/ of this home

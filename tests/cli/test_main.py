@@ -36,8 +36,8 @@ except SystemExit:
 sys.stderr.write(" ".join({name.partition(".")[0] for name in sys.modules}))
 """
 COMMANDS = [
-    "run", "try", "status", "send", "dead", "dead list", "dead show", "dead retry", "dead prune", "reload",
-    "session",
+    "run", "chat", "exec", "try", "status", "send",
+    "dead", "dead list", "dead show", "dead retry", "dead prune", "reload", "session",
     "config", "config check", "fake", "fake feishu",
 ]  # fmt: skip
 

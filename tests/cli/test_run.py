@@ -48,7 +48,7 @@ def until_ready(process: subprocess.Popen[str]) -> str:
     said = ""
     for line in process.stdout:
         said += line
-        if "turnbridge try" in line or "turnbridge status" in line:
+        if "turnbridge status" in line:
             return said
     assert process.stderr is not None
     raise AssertionError(process.stderr.read())
@@ -122,7 +122,8 @@ def test_the_first_start_writes_settings_and_says_what_to_type_next(
         with child(home, "--init") as process:
             said = until_ready(process)
             assert "wrote" not in said
-            assert f"turnbridge try --home {home.root}" in said
+            for command in ("chat", "try"):
+                assert f"turnbridge {command} --home {home.root}" in said
             process.send_signal(signal.SIGTERM)
             assert ended(process)[0] == 0
         assert home.config.read_text() == text
@@ -202,12 +203,15 @@ def account(id_: str) -> Snapshot:
     return Snapshot(AccountId(id_), channel, name, State.CONNECTED, START)
 
 
-def test_the_greeting_names_everything_and_one_line_to_type() -> None:
+def test_the_greeting_names_everything_and_what_to_type_next() -> None:
     home = Home(Path("/srv/bot home"))
-    said = greeting(home, Ready("http://127.0.0.1:8470", (account("webhook:demo"),)))
+    accounts = (account("console:local"), account("webhook:demo"))
+    said = greeting(home, Ready("http://127.0.0.1:8470", accounts))
     assert "/srv/bot home/config.toml" in said
     assert "http://127.0.0.1:8470/healthz" in said
-    assert "webhook:demo" in said
-    assert said.rstrip().endswith("try --home '/srv/bot home'")
+    for text in ("webhook:demo", "chat --home '/srv/bot home'", "try --home '/srv/bot home'"):
+        assert text in said
     other = greeting(home, Ready("http://127.0.0.1:8470", (account("feishu:main"),)))
     assert other.rstrip().endswith("status --home '/srv/bot home'")
+    for command in ("chat", "try"):
+        assert f" {command} --home" not in other

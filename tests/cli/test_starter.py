@@ -16,7 +16,9 @@ from bridge.paths import Home
 def test_what_is_written_is_an_account_that_can_run(tmp_path: Path) -> None:
     home = Home(tmp_path / "new")
     write(home)
-    (account,) = accounts(load(home.config), home, registry.channels(), {})
+    console, account = accounts(load(home.config), home, registry.channels(), {})
+    assert isinstance(console, AccountSetup), console
+    assert (console.id, console.settings.owner) == ("console:local", "you")
     assert isinstance(account, AccountSetup), account
     assert (account.id, account.settings.owner) == ("webhook:demo", "you")
     assert account.settings.model_dump()["file_hosts"] == (FILE_HOST,)

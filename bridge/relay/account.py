@@ -24,11 +24,12 @@ from bridge.channel import (
     Polls,
     Probes,
     Pushed,
+    RepliesInResponse,
     Request,
     Sends,
     ServesFiles,
 )
-from bridge.channel.contract import FileAnswer
+from bridge.channel.contract import Served
 from bridge.clock import unix_ms
 from bridge.ids import ConversationKey, MessageId
 from bridge.relay import asked, outbox, payload
@@ -40,7 +41,9 @@ from bridge.relay.delivery import Delivery, Terms
 from bridge.relay.intake import nothing_apart
 from bridge.relay.live import Live
 from bridge.relay.notices import OwnerNote
+from bridge.relay.offers import Offers
 from bridge.relay.outbox import Address
+from bridge.relay.responses import Responses
 from bridge.relay.room import ClaimRoom, Slots
 from bridge.relay.session import Authority, Server
 from bridge.relay.setup import Setup
@@ -82,6 +85,7 @@ class Run:
     delivers: bool  # it takes parts by itself, unlike one that is asked for them
     conversations: Conversations
     claims: Claims
+    responses: Responses | None  # None: a push is answered as soon as it is durable
     new_parts: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     def learn(self, identity: Identity) -> None:
@@ -121,24 +125,27 @@ class Account:
                 await self._recover(run)
                 self._run = run
                 self._start(run, tasks, health, checkpoint)
-                await self._until_ended()
+                await self._until_ended(run)
         finally:
             if run is not None:
                 await run.conversations.close()
 
-    async def _until_ended(self) -> None:
+    async def _until_ended(self, run: Run) -> None:
         try:
             await asyncio.get_running_loop().create_future()
         finally:
             self._run = None  # pushes are told to come back before anything is taken down
+            if run.responses is not None:
+                run.responses.close()
 
     def _start(self, run: Run, tasks: asyncio.TaskGroup, health: Health, checkpoint: str) -> None:
         channel = run.channel
-        if isinstance(channel, Sends):
+        if isinstance(channel, Sends | RepliesInResponse):
             contact = OnlyTrouble(health) if isinstance(channel, Polls) else health
             tasks.create_task(run.delivery.run(channel, contact), name=f"{self.name}/deliver")
-        elif isinstance(channel, AnsweredByAsking):
-            tasks.create_task(asked.expire(self._setup, run.work.release), name=f"{self.name}/expire")
+        if not isinstance(channel, Sends):
+            expiring = asked.expire(self._setup, run.work.release, run.delivery.drop_reply)
+            tasks.create_task(expiring, name=f"{self.name}/expire")
         if isinstance(channel, Polls):
             tasks.create_task(self._receive(run, channel, health, checkpoint), name=f"{self.name}/receive")
         if isinstance(channel, Probes):
@@ -161,7 +168,8 @@ class Account:
     def _new_run(self, channel: Channel, tasks: Tasks, identity: Identity) -> Run:
         setup, limits = self._setup, self._setup.config.limits
         terms = Terms(setup.spec, setup.settings.unknown_outcome, limits.deliver_seconds)
-        delivery = Delivery(terms, self._store, self._clock, setup.rng, self._log, self._release)
+        offers = Offers()
+        delivery = Delivery(terms, self._store, self._clock, setup.rng, self._log, self._release, offers)
         work = Work(
             account=setup.name,
             channel=channel,
@@ -186,11 +194,30 @@ class Account:
         room = ClaimRoom(limits, self._clock)
         conversations = Conversations(work, room, tasks)
         changes = Changes(work, conversations, tasks, delivery.drop)
+        responses = self._responses(channel, offers, delivery, conversations)
+        apart = responses.apart if responses is not None else nothing_apart
         note = self._owner_note.of
-        claims = Claims(work, room, conversations, changes, tasks, self.deliver, note, nothing_apart)
+        claims = Claims(work, room, conversations, changes, tasks, self.deliver, note, apart)
         pushed = channel if isinstance(channel, Pushed) else None
-        delivers = isinstance(channel, Sends)
-        return Run(channel, delivery, work, room, tasks, identity, pushed, delivers, conversations, claims)
+        delivers = isinstance(channel, Sends | RepliesInResponse)
+        return Run(
+            channel, delivery, work, room, tasks, identity, pushed, delivers, conversations, claims, responses
+        )
+
+    def _responses(
+        self, channel: Channel, offers: Offers, delivery: Delivery, conversations: Conversations
+    ) -> Responses | None:
+        """Where replies go out in responses: what decides which are held, and for how long."""
+        if not (isinstance(channel, Pushed) and isinstance(channel, RepliesInResponse)):
+            return None
+
+        def awaited(message: Inbound) -> bool:
+            return delivery.waits(message.to) or conversations.is_busy(payload.conversation_of(message))
+
+        setup, language = self._setup, self._setup.settings.language
+        return Responses(
+            channel, setup.name, self._store, self._clock, self._log, language, offers, awaited, delivery.stir
+        )
 
     async def _recover(self, run: Run) -> None:
         """Take up what the last run left: open parts go on, open messages are run or reported."""
@@ -235,7 +262,7 @@ class Account:
             health.contact()
             checkpoint = batch.checkpoint if batch.checkpoint is not None else checkpoint
 
-    async def handle(self, request: Request) -> Answer | FileAnswer:
+    async def handle(self, request: Request) -> Served:
         """Serve one HTTP request to the account's route. Raises StoreError when nothing could be stored."""
         run = self._run
         if run is None:
@@ -251,14 +278,17 @@ class Account:
             return await asked.serve_file(channel, request, self._setup.home.outbox)
         return NOT_FOUND
 
-    async def _pushed(self, run: Run, channel: Pushed, request: Request) -> Answer:
+    async def _pushed(self, run: Run, channel: Pushed, request: Request) -> Served:
         if self._store.backlog() > self._setup.config.store.max_waiting:
             return RETRY_LATER
         reading = channel.read(request, run.identity)
         if isinstance(reading, Answer):
             return reading
         self._platform.learn(reading.platform_time)
-        return channel.answer(reading, await run.claims.take(reading.items, unix_ms(request.received_at)))
+        results = await run.claims.take(reading.items, unix_ms(request.received_at))
+        if run.responses is not None:
+            return await run.responses.answer(reading, results)
+        return channel.answer(reading, results)
 
     # --- out ----------------------------------------------------------
 

@@ -52,8 +52,10 @@ async def wake(new_parts: asyncio.Condition) -> None:
         new_parts.notify_all()
 
 
-async def expire(setup: Setup, release: Callable[[Iterable[str]], None]) -> None:
-    """Give up what nobody asked for within its time."""
+async def expire(
+    setup: Setup, release: Callable[[Iterable[str]], None], ended: Callable[[str], None]
+) -> None:
+    """Give up what nobody asked for within its time; ``ended`` is told of each reply."""
     while True:
         now_ms = unix_ms(setup.clock.now())
         oldest_ms = now_ms - int(setup.config.limits.deliver_seconds * 1000)
@@ -61,6 +63,7 @@ async def expire(setup: Setup, release: Callable[[Iterable[str]], None]) -> None
         for reply_id in dict.fromkeys(part.reply_id for part in waiting if part.created_ms < oldest_ms):
             if step := _given_up(await setup.store.get(PartsOf(setup.name, reply_id)), now_ms):
                 release(outbox.copies_of((await setup.store.do(step)).released))
+                ended(reply_id)
         await setup.clock.sleep(EXPIRE_SECONDS)
 
 
@@ -69,8 +72,9 @@ def _given_up(parts: Sequence[OutboxPart], now_ms: int) -> Hold | None:
     if not parts:
         return None
     first = parts[0]
+    state = PartState.UNKNOWN if first.state is PartState.SENDING else PartState.EXPIRED
     text = "" if first.transient else outbox.held_text(parts, language_of(first.body, "auto"))
-    return Hold(first.part_id, PartState.EXPIRED, text, now_ms, "nobody asked for it in time")
+    return Hold(first.part_id, state, text, now_ms, "nobody asked for it in time")
 
 
 async def serve_file(channel: ServesFiles, request: Request, folder: Path) -> Answer | FileAnswer:

@@ -8,13 +8,13 @@ from bridge.channel import Answer, Reading
 
 
 class Offer:
-    """One request. It is over once it has its response, or is to end without."""
+    """One request: ``over`` once it has its response or will get none, ``ended`` once nobody reads it."""
 
     def __init__(self, message_id: str, to: str, reading: Reading) -> None:
         self.message_id, self.to, self.reading = message_id, to, reading
         self.answer: Answer | None = None
         self.is_taken = False
-        self.over = asyncio.Event()
+        self.over, self.ended = asyncio.Event(), asyncio.Event()
         self._written: asyncio.Future[bool | None] = asyncio.get_running_loop().create_future()
 
     async def give(self, answer: Answer) -> bool | None:
@@ -30,9 +30,14 @@ class Offer:
         if not self._written.done():
             self._written.set_result(how)
 
-    def end(self) -> None:
-        """It ends without a response, unless it has one."""
+    def fail(self) -> None:
+        """No response could be made for it."""
         self.over.set()
+
+    def end(self) -> None:
+        """Nobody reads it any more, or the run ends."""
+        self.over.set()
+        self.ended.set()
 
 
 class Offers:

@@ -122,7 +122,7 @@ class InResponse:
 
     def leave(self) -> None:
         if self.used:
-            self.offer.end()
+            self.offer.fail()
         else:
             self.offers.put_back(self.offer)
 

@@ -37,7 +37,9 @@ class Deadlines:
 
 
 class Connection(web.RequestHandler):
-    __slots__ = ("_header_timer", "_last_body", "_pool", "_reader_timer", "_times", "is_broken")
+    __slots__ = (
+        "_header_timer", "_last_body", "_pool", "_reader_timer", "_times", "has_hung_up", "is_broken",
+    )  # fmt: skip
 
     def __init__(self, server: Server, loop: asyncio.AbstractEventLoop, times: Deadlines) -> None:
         super().__init__(
@@ -51,6 +53,7 @@ class Connection(web.RequestHandler):
         self._pool, self._times = server.pool, times
         self._last_body: StreamReader | None = None
         self.is_broken = False  # the body that was coming turned into something that is no HTTP
+        self.has_hung_up = False  # its client says nothing more: it has left, or closed its half
         self._header_timer: asyncio.TimerHandle | None = None
         self._reader_timer: asyncio.TimerHandle | None = None
 
@@ -78,6 +81,7 @@ class Connection(web.RequestHandler):
         self._pool.add(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
+        self.has_hung_up = True
         self.begun()
         self.resume_reader()
         self._pool.remove(self)
@@ -99,6 +103,7 @@ class Connection(web.RequestHandler):
 
     def eof_received(self) -> bool | None:  # type: ignore[override] # True keeps our half open
         """A client that has said everything still gets its answer; one that stopped midway does not."""
+        self.has_hung_up = True
         if self.is_waiting or self._last_body is None or not self._last_body.is_eof():
             return None
         self.close()

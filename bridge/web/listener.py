@@ -18,7 +18,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from bridge.channel import Answer, Request
-from bridge.channel.contract import FileAnswer
+from bridge.channel.contract import FileAnswer, NoAnswer, SentAnswer, Served
 from bridge.clock import Clock
 from bridge.config import WebTable
 from bridge.errors import ConfigError, StoreError
@@ -27,6 +27,7 @@ from bridge.web import unix
 from bridge.web.body import BodyReader, refusal
 from bridge.web.connection import SERVER_HEADERS, Connection, Deadlines, Server
 from bridge.web.files import send_file
+from bridge.web.sent import write_sent
 
 PREFIX = "/channels/"
 STOP_SECONDS = 1.0  # for the requests that are being answered
@@ -47,7 +48,7 @@ class Route(Protocol):
     @property
     def body_limit_bytes(self) -> int: ...
 
-    async def handle(self, request: Request) -> Answer | FileAnswer:
+    async def handle(self, request: Request) -> Served:
         """Answer ``request``.
 
         Raises:
@@ -78,6 +79,10 @@ class Listener:
             answer = await self._find(request)
             if isinstance(answer, FileAnswer):
                 return await send_file(request, answer)
+            if isinstance(answer, SentAnswer):
+                return await write_sent(request, _response(answer.answer), answer.written)
+            if isinstance(answer, NoAnswer):
+                raise ConnectionError("it is left unanswered")  # which closes the connection
             response = _response(answer)
             if connection.is_broken or answer.status in _CUT:
                 response.force_close()
@@ -90,7 +95,7 @@ class Listener:
         finally:
             connection.ended()
 
-    async def _find(self, request: web.BaseRequest) -> Answer | FileAnswer:
+    async def _find(self, request: web.BaseRequest) -> Served:
         path = request.path
         if not path.startswith(PREFIX):
             return self._own(path)

@@ -224,15 +224,15 @@ class Emptied:
 
 async def test_what_is_received_just_as_it_is_to_be_given_up_is_not_held(tmp_path: Path) -> None:
     async with homes() as home, open_store(tmp_path / "s.db", workers=InlineWorker) as file:
-        clock, store, released = FakeClock(), Emptied(file), list[str]()
+        clock, store, released, ended = FakeClock(), Emptied(file), list[str](), list[str]()
         setup = setup_for(home, store, clock, AskedChannel())
         await file.do(Bind(NAME, "x"))
         reply = notice("hi", Address(ConversationKey("c"), "to", "", Language.EN))
         await file.do(Post(NAME, reply, unix_ms(clock.now())))
         await clock.advance(90_000)
         async with asyncio.TaskGroup() as tasks:
-            expiring = tasks.create_task(expire(setup, released.extend))
+            expiring = tasks.create_task(expire(setup, released.extend, ended.append))
             await until(lambda: bool(clock.waits()))
             expiring.cancel()
-        assert store.asked == 1
+        assert (store.asked, ended) == (1, [])
         assert (await file.get(CountsOf(NAME))).held == 0

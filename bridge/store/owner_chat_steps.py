@@ -36,8 +36,8 @@ class NoteOwner(Step[None]):
 class Notify(Step[bool]):
     """Tell an owner how it stands with ``topic``, once: put ``reply`` into the outbox and remember ``state``.
 
-    False: that is what was told last, and nothing is stored. ``state`` "": all is well, as it is before
-    anything was told.
+    The topic is also the word for why the bridge says it by itself. ``state`` "": all is well, as it is
+    before anything was told. False: that is what was told last, and nothing is stored.
     """
 
     account: AccountId

@@ -83,9 +83,13 @@ async def test_a_quota_counts_what_an_earlier_run_left(tmp_path: Path) -> None:
 async def test_nothing_is_counted_again_while_there_is_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelf, walks = shelf_at(tmp_path), []
-    found_in = files.found_in
-    monkeypatch.setattr(files, "found_in", lambda root: walks.append(root) or found_in(root))
+    shelf, walks, found_in = shelf_at(tmp_path), list[Path](), files.found_in
+
+    def counted(root: Path) -> list[files.Found]:
+        walks.append(root)
+        return found_in(root)
+
+    monkeypatch.setattr(files, "found_in", counted)
     for _ in range(3):
         await put(shelf, 300)
     assert len(walks) == 1

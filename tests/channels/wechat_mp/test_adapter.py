@@ -25,15 +25,21 @@ from bridge.channel import (
     ShowsTyping,
 )
 from bridge.channel.testing.clock import FakeClock
-from bridge.channel.testing.fakes.wechat_mp import ACCOUNT, FakeWechatMp, Refusal, Secrets, new_key
+from bridge.channel.testing.fakes.wechat_mp import (
+    ACCOUNT,
+    APP_ID,
+    OWNER,
+    FakeWechatMp,
+    Refusal,
+    Secrets,
+    new_key,
+)
 from bridge.channel.testing.fakes.wechat_mp.replies import read_reply
 from bridge.channel.testing.fakes.wechat_mp.seal import seal
 from channels.wechat_mp import SPEC, OfficialAccount, OfficialAccountWithService, WechatMpCredentials
 from channels.wechat_mp.adapter import proof
 from channels.wechat_mp.messages import MediaKey
 from tests.channels.wechat_mp.support import (
-    APP_ID,
-    OWNER,
     at,
     client,
     credentials,
@@ -158,4 +164,5 @@ async def test_a_sealed_mode_without_its_key_is_a_fault_of_the_settings() -> Non
             ConfigError, match="wechat_mp:main needs the credential encoding_aes_key: mode is compat"
         ):
             SPEC.create(settings(fake), bare, http, Place("main"))
-        assert SPEC.create(settings(fake, mode="plaintext"), bare, http, Place("main"))
+        plain = SPEC.create(settings(fake, mode="plaintext"), bare, http, Place("main"))
+        assert isinstance(plain, OfficialAccount)

@@ -21,7 +21,7 @@ KEY = new_key()
 SEAL = Seal("wx1", [aes_key(KEY)])
 
 
-def rows(*names: str) -> Any:
+def rows(*names: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
         "row", [pytest.param(row, id=row["name"]) for n in names for row in VECTORS[n]]
     )

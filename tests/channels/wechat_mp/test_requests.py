@@ -6,14 +6,12 @@ import pytest
 
 from bridge.channel import Answer, Inbound, Reading, Request, Unreadable
 from bridge.channel.testing.clock import START
-from bridge.channel.testing.fakes.wechat_mp import new_key
+from bridge.channel.testing.fakes.wechat_mp import ACCOUNT, APP_ID, new_key
 from bridge.channel.testing.fakes.wechat_mp.messages import write
 from bridge.channel.testing.fakes.wechat_mp.seal import seal, sign
 from channels.wechat_mp.crypto import Seal, aes_key
 from channels.wechat_mp.requests import Proof, read_request
 from tests.channels.wechat_mp.support import (
-    ACCOUNT,
-    APP_ID,
     KEY,
     PLAIN,
     SECURE,

@@ -11,6 +11,7 @@ from wechatpy.utils import check_signature
 
 from bridge.channel import Answer, Inbound, Item, Reading
 from bridge.channel.testing.clock import START
+from bridge.channel.testing.fakes.wechat_mp import ACCOUNT, APP_ID, OWNER
 from bridge.channel.testing.fakes.wechat_mp.messages import Fields, xml
 from channels.wechat_mp.content import Content, text
 from channels.wechat_mp.crypto import signature
@@ -19,10 +20,7 @@ from channels.wechat_mp.requests import read_request
 from channels.wechat_mp.respond import respond
 from channels.wechat_mp.wire import read_body
 from tests.channels.wechat_mp.support import (
-    ACCOUNT,
-    APP_ID,
     KEY,
-    OWNER,
     PLAIN,
     SECURE,
     STAMP,

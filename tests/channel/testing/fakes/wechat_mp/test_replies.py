@@ -23,7 +23,7 @@ def reply(**changes: Any) -> dict[str, Any]:
         "MsgType": "text",
         "Content": "hi",
     }
-    return head | changes
+    return people | {"CreateTime": 7, "MsgType": "text", "Content": "hi"} | changes
 
 
 def sealed(body: bytes, **changes: Any) -> bytes:

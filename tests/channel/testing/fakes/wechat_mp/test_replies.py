@@ -16,13 +16,7 @@ PLAIN = Secrets("wx1", "token1", KEY, "plaintext")
 
 
 def reply(**changes: Any) -> dict[str, Any]:
-    head: dict[str, Any] = {
-        "ToUserName": OWNER,
-        "FromUserName": ACCOUNT,
-        "CreateTime": 7,
-        "MsgType": "text",
-        "Content": "hi",
-    }
+    people: dict[str, Any] = {"ToUserName": OWNER, "FromUserName": ACCOUNT}
     return people | {"CreateTime": 7, "MsgType": "text", "Content": "hi"} | changes
 
 

@@ -91,27 +91,34 @@ class Answer:
         return self.notice in ANSWERS and not self._trouble
 
     def take(self, turns: Turns, text: str, files: list[LocalFile], seconds: float | None) -> None:
+        """Take what comes. What answers an earlier message of the conversation is told, and no part of it."""
         for part in turns.answer(text, files, self._message_id, seconds):
+            if self._record is not None and self._record.has(part.id):
+                continue
+            saved = self._saved(part)
             if part.reply_to in (self._message_id, ""):
-                self._add(part)
-                if self._record is not None and part.id:
-                    self._record.add(part.notice or "agent", part.id, part.text, at=now())
+                self.text += part.text
+                self.notice = self.notice or part.notice
+                self.files += [saved] if saved else []
+            else:
+                print(part.text or (saved and saved["path"]) or "", file=sys.stderr)
+            if self._record is not None and part.id:
+                kept = [str(saved["path"])] if saved else []
+                self._record.add(part.notice or "agent", part.id, part.text, kept, now())
 
-    def _add(self, part: Part) -> None:
-        self.text += part.text
-        self.notice = self.notice or part.notice
-        if part.file is None:
-            return
+    def _saved(self, part: Part) -> dict[str, object] | None:
         from bridge.cli import chat_files
 
+        if part.file is None:
+            return None
         try:
             saved = chat_files.save(part.file, self._out)
         except BridgeError as error:
             print(f"turnbridge: {visible(str(error))}", file=sys.stderr)
             self._trouble = True
-            return
+            return None
         path = os.path.abspath(saved.path)
-        self.files.append({"path": path, "name": saved.path.name, "mime": part.file.mime, "size": saved.size})
+        return {"path": path, "name": saved.path.name, "mime": part.file.mime, "size": saved.size}
 
     def told(self, as_json: bool) -> None:
         """Print it: the answer to standard output, all else to standard error."""

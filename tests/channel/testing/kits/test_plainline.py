@@ -1,0 +1,72 @@
+"""Plainline against the contract suite: the smallest channel, on a platform that recognises no repeat."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bridge.channel import Inbound, OutboundPart, Unreadable
+from bridge.channel.http import Http, http_session
+from bridge.channel.testing.checks import polled, rim, sending
+from bridge.channel.testing.checks.stage import create
+from bridge.channel.testing.kit import FilesKit, Kit, KitMessage, KitSent, PollsKit, PushedKit, Trouble
+from bridge.channel.testing.kits.plainline import SPEC, Plainline, PlainlineKit, to_item
+from bridge.channel.testing.suite import CHECKS
+from bridge.errors import OutcomeUnknownError
+from bridge.registry import channels
+
+GIVEN = {
+    name: check
+    for part in (rim, polled, sending)
+    for name, check in vars(part).items()
+    if name in CHECKS and check.__code__.co_varnames[0] == "make_kit"
+}
+LINE = OutboundPart("chat0", "", "0" * 32, "hello")
+
+
+@pytest.mark.parametrize("check", GIVEN.values(), ids=GIVEN)
+def test_it_passes_the_suite(check: Callable[[Any], None]) -> None:
+    check(PlainlineKit)
+
+
+def test_it_plays_its_parts_and_is_nobody_s_channel() -> None:
+    kit: Kit = PlainlineKit()
+    assert isinstance(kit, PollsKit)
+    assert not isinstance(kit, PushedKit | FilesKit)
+    assert all(kit.supports(each) for each in Trouble)
+    assert kit.spec is SPEC
+    assert kit.spec.idempotent_seconds == 0
+    assert "plainline" not in channels().names()
+
+
+async def test_a_line_that_is_sent_again_is_shown_again() -> None:
+    async with PlainlineKit() as kit, http_session() as session:
+        channel = create(kit, Http(session))
+        assert isinstance(channel, Plainline)
+        kit.trouble(Trouble.DROP_AFTER)
+        with pytest.raises(OutcomeUnknownError):
+            await channel.send(LINE)
+        await channel.send(LINE)
+        assert kit.sent() == [KitSent("", "hello", to="chat0")] * 2
+
+
+async def test_lines_come_in_order_by_their_places() -> None:
+    async with PlainlineKit() as kit, http_session() as session:
+        channel = create(kit, Http(session))
+        assert isinstance(channel, Plainline)
+        kit.arrive(KitMessage("one", kit.person(1), kit.chat(1)))
+        kit.arrive_unreadable()
+        batch = await channel.receive("")
+        assert batch.checkpoint == "2"
+        first, second = batch.items
+        assert isinstance(first, Inbound)
+        assert (first.message_id, first.sender, first.to, first.text) == ("1", "person1", "chat1", "one")
+        assert isinstance(second, Unreadable)
+        assert second.message_id == "2"
+        assert (await channel.receive("2")).items == []
+
+
+def test_a_line_of_a_group_says_so() -> None:
+    line = to_item({"sender": "p", "chat": "g", "text": "x", "group": True}, "7")
+    assert isinstance(line, Inbound)
+    assert line.group

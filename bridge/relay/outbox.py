@@ -154,9 +154,11 @@ def to_file(part: OutboxPart, body: str) -> OutboundFile:
 
 
 def sent_kind(mime: str) -> FileKind:
+    """How a chat shows it, where it can: an adapter whose platform cannot sends a mere file."""
     if mime in _SHOWN_AS_IMAGE:
         return FileKind.IMAGE
-    return FileKind.VIDEO if mime.startswith("video/") else FileKind.FILE
+    family = mime.partition("/")[0]
+    return FileKind(family) if family in ("audio", "video") else FileKind.FILE
 
 
 def held_text(parts: Sequence[OutboxPart], language: Language) -> str:

@@ -226,7 +226,8 @@ def test_a_file_part_becomes_what_the_adapter_takes() -> None:
         ("image/png", FileKind.IMAGE),
         ("image/svg+xml", FileKind.FILE),
         ("video/mp4", FileKind.VIDEO),
-        ("audio/ogg", FileKind.FILE),
+        ("audio/ogg", FileKind.AUDIO),
+        ("audio", FileKind.AUDIO),
         ("application/pdf", FileKind.FILE),
     ],
 )

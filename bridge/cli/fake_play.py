@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SETTLE_SECONDS = 1.0  # after an answer: its further parts and files follow at once
 _KEYS = "its secrets are others: start this with --write and the daemon's home, or paste those shown above"
-_NEXT_STEPS = {
+NEXT_STEPS = {
     401: _KEYS,
     403: _KEYS,
     404: "it has no such account: start this with --write and the daemon's home, or paste that shown above",
@@ -83,10 +83,10 @@ def announce(home: Path) -> None:
 
 def introduce(setup: Setup, folder: Path, screen: Screen) -> None:
     """Say what to do first, and where things are."""
-    screen.row("Feishu", f"http://127.0.0.1:{setup.port}, pushing to {setup.to}")
+    screen.row(setup.platform.title, f"http://127.0.0.1:{setup.port}, pushing to {setup.to}")
     screen.row("files", str(folder))
     if setup.home is not None:
-        screen.row("account", f"feishu:{setup.account} is in {setup.home / 'config.toml'}")
+        screen.row("account", f"{setup.platform.channel}:{setup.account} is in {setup.home / 'config.toml'}")
     else:
         for name, content in to_paste(setup):
             screen.note(f"\nInto {name}:\n\n{content}")
@@ -189,7 +189,7 @@ class Player:
             self._screen.note("no file: /file PATH [TEXT]")
             return
         try:
-            data = await asyncio.to_thread(_read, path)
+            data = await asyncio.to_thread(read, path)
         except OSError as error:
             self._screen.note(f"no file: {path}: {error.strerror or 'it cannot be read'}")
             return
@@ -209,9 +209,7 @@ class Player:
             return
         if not self._screen.interactive:
             self._screen.row(writer.who, " ".join([text, *(f"[{file.name}]" for file in files)]).strip())
-        await self._written(
-            await self._fake.say(text, files=files, group=writer.group, sender=writer.sender)
-        )
+        await self._written(await self._fake.say(text, files=files, group=writer.group, sender=writer.sender))
 
     async def _written(self, push: Push) -> None:
         """Tell what came of a message; when input is piped, wait for its answer."""
@@ -219,7 +217,7 @@ class Player:
         self._tell(push)
         if self._screen.interactive:
             return
-        if push.statuses[-1] in _NEXT_STEPS:  # no answer will come, however long one waits
+        if push.statuses[-1] in NEXT_STEPS:  # no answer will come, however long one waits
             self.unanswered += 1
         else:
             await self._await_answer(push)
@@ -232,8 +230,8 @@ class Player:
             )
         elif not push.acknowledged:
             self._screen.note(f"(refused with status {status}: {visible(push.body[:200])})")
-            if status in _NEXT_STEPS:
-                self._screen.note(f"(the daemon did not take it: {_NEXT_STEPS[status]})")
+            if status in NEXT_STEPS:
+                self._screen.note(f"(the daemon did not take it: {NEXT_STEPS[status]})")
 
     async def _await_answer(self, push: Push) -> None:
         """Until the message is answered and what belongs to the answer has come."""
@@ -279,7 +277,7 @@ class Display:
         if sent.text:
             self._screen.row("bot", place + sent.text)
         if sent.file is not None:
-            path = await asyncio.to_thread(_save, sent.file.data, sent.file.name, self._folder)
+            path = await asyncio.to_thread(save, sent.file.data, sent.file.name, self._folder)
             size = shown_size(len(sent.file.data))
             self._screen.row("bot", f"{place}[{sent.kind}] {nearer(path)} ({size})")
 
@@ -308,11 +306,11 @@ def path_and_text(rest: str) -> tuple[str, str]:
     return quoted, " ".join(more)
 
 
-def _read(path: str) -> bytes:
+def read(path: str) -> bytes:
     return Path(path).expanduser().read_bytes()
 
 
-def _save(data: bytes, name: str, folder: Path) -> Path:
+def save(data: bytes, name: str, folder: Path) -> Path:
     """Write a file under a harmless form of ``name``; one that is there is kept."""
     safe, count = Path(safe_name(name)), 1
     while True:

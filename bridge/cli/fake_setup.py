@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import secrets
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +18,58 @@ if TYPE_CHECKING:
     from tomlkit import TOMLDocument
     from tomlkit.items import Table
 
-CHANNEL, ACCOUNT = "feishu", "fake"
+ACCOUNT = "fake"
 APP_ID = "cli_fake0001"
 OWNER = "ou_fake_owner"
 _WEB = ("127.0.0.1", 8470)
+
+
+def new_secrets() -> dict[str, str]:
+    """Fresh ones of Feishu's: whoever knew them could write as the owner."""
+    names = ("app_secret", "verification_token", "encrypt_key")
+    return {name: secrets.token_urlsafe(24) for name in names}
+
+
+def new_wechat_secrets() -> dict[str, str]:
+    """Fresh ones of WeChat's, in the forms that its console has."""
+    return {
+        "app_secret": secrets.token_hex(16),
+        "token": secrets.token_hex(16),
+        "encoding_aes_key": base64.b64encode(secrets.token_bytes(32)).decode().rstrip("="),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """What can be played: its channel, the table of an account without its address, and how secrets are."""
+
+    channel: str
+    title: str
+    port: int
+    table: Mapping[str, str | bool]
+    secrets: Callable[[], dict[str, str]]
+
+    @property
+    def address(self) -> str:
+        """Of an account on a daemon with default settings."""
+        return _address(self.channel, *_WEB)
+
+
+_EVERYBODY = {"senders": "anyone", "remote_tools": "owner"}
+FEISHU = Platform("feishu", "Feishu", 8471, {"app_id": APP_ID, "owner": OWNER, **_EVERYBODY}, new_secrets)
+WECHAT_MP = Platform(
+    "wechat_mp",
+    "WeChat",
+    8472,
+    {
+        "app_id": "wxfake000000000001",
+        "original_id": "gh_fake00000001",
+        "customer_service": True,
+        "owner": "oFakeOwner0000000000000000001",
+        **_EVERYBODY,
+    },
+    new_wechat_secrets,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +81,14 @@ class Setup:
     account: str
     secrets: dict[str, str] = field(repr=False)
     home: Path | None = None
+    platform: Platform = FEISHU
 
     @property
-    def table(self) -> dict[str, str]:
-        base = f"http://127.0.0.1:{self.port}"
-        return {"app_id": APP_ID, "base": base, "owner": OWNER, "senders": "anyone", "remote_tools": "owner"}
+    def table(self) -> dict[str, str | bool]:
+        return {**self.platform.table, "base": f"http://127.0.0.1:{self.port}"}
 
 
-def prepare(home: str | None, to: str | None, port: int) -> Setup:
+def prepare(home: str | None, to: str | None, port: int, platform: Platform = FEISHU) -> Setup:
     """The account to play, written into ``home`` where one is given; secrets that are there are kept.
 
     Raises:
@@ -47,15 +97,15 @@ def prepare(home: str | None, to: str | None, port: int) -> Setup:
     if not 0 < port < 65_536:
         raise ConfigError("--port must be 1 to 65535")
     if home is None:
-        to = to or _address(*_WEB)
-        return Setup(to, port, account_of(to), new_secrets())
+        to = to or platform.address
+        return Setup(to, port, account_of(to, platform), platform.secrets(), platform=platform)
     where = Home.resolve(home)
     document = _read(where)
-    to = to or _address(*_web(document))
-    account = account_of(to)
-    path = where.credentials(CHANNEL, account)
-    table = _table(document, account)
-    setup = Setup(to, port, account, _kept(path) or new_secrets(), where.root)
+    to = to or _address(platform.channel, *_web(document))
+    account = account_of(to, platform)
+    path = where.credentials(platform.channel, account)
+    table = _table(document, platform.channel, account)
+    setup = Setup(to, port, account, _kept(path, platform) or platform.secrets(), where.root, platform)
     table.update(setup.table)
     where.private_dir(path.parent)
     write_private(path, _json(setup.secrets))
@@ -63,7 +113,7 @@ def prepare(home: str | None, to: str | None, port: int) -> Setup:
     return setup
 
 
-def account_of(to: str) -> str:
+def account_of(to: str, platform: Platform = FEISHU) -> str:
     """The account that an address like ``http://127.0.0.1:8470/channels/feishu/NAME`` belongs to.
 
     Raises:
@@ -71,27 +121,23 @@ def account_of(to: str) -> str:
     """
     url = urlsplit(to)
     before, _, name = url.path.rstrip("/").rpartition("/")
-    if url.scheme not in ("http", "https") or not url.netloc or not before.endswith(f"/channels/{CHANNEL}"):
-        raise ConfigError(f"--to must be like {_address(*_WEB)}")
+    is_accounts = before.endswith(f"/channels/{platform.channel}")
+    if url.scheme not in ("http", "https") or not url.netloc or not is_accounts:
+        raise ConfigError(f"--to must be like {platform.address}")
     return plain_name(name)
-
-
-def new_secrets() -> dict[str, str]:
-    """Fresh ones: whoever knew them could write as the owner."""
-    names = ("app_secret", "verification_token", "encrypt_key")
-    return {name: secrets.token_urlsafe(24) for name in names}
 
 
 def to_paste(setup: Setup) -> list[tuple[str, str]]:
     """The two files' contents under the names of the files."""
     rows = "\n".join(f"{key} = {json.dumps(value)}" for key, value in setup.table.items())
-    table = f"[channels.{CHANNEL}.{setup.account}]\n{rows}\n"
-    path = f"credentials/{CHANNEL}/{setup.account}.json"
+    channel = setup.platform.channel
+    table = f"[channels.{channel}.{setup.account}]\n{rows}\n"
+    path = f"credentials/{channel}/{setup.account}.json"
     return [("config.toml", table), (f"{path} (mode 0600)", _json(setup.secrets).decode())]
 
 
-def _address(host: str, port: int) -> str:
-    return f"http://{host}:{port}/channels/{CHANNEL}/{ACCOUNT}"
+def _address(channel: str, host: str, port: int) -> str:
+    return f"http://{host}:{port}/channels/{channel}/{ACCOUNT}"
 
 
 def _json(value: dict[str, str]) -> bytes:
@@ -118,7 +164,7 @@ def _web(document: TOMLDocument) -> tuple[str, int]:
     return ("127.0.0.1" if host in ("0.0.0.0", "") else str(host)), int(port)  # noqa: S104 - compared, not bound
 
 
-def _table(document: TOMLDocument, account: str) -> Table:
+def _table(document: TOMLDocument, channel: str, account: str) -> Table:
     """The account's table, made where there is none.
 
     Raises:
@@ -127,17 +173,17 @@ def _table(document: TOMLDocument, account: str) -> Table:
     import tomlkit
 
     here: Any = document
-    for name in ("channels", CHANNEL, account):
+    for name in ("channels", channel, account):
         if name not in here:
             here[name] = tomlkit.table(is_super_table=name != account)
         here = here[name]
     if here and not str(here.get("base", "")).startswith("http://127.0.0.1:"):
-        raise ConfigError(f"{CHANNEL}:{account} is a real account: choose another name at the end of --to")
+        raise ConfigError(f"{channel}:{account} is a real account: choose another name at the end of --to")
     table: Table = here
     return table
 
 
-def _kept(path: Path) -> dict[str, str] | None:
+def _kept(path: Path, platform: Platform) -> dict[str, str] | None:
     """The secrets that an earlier run wrote.
 
     Raises:
@@ -149,6 +195,7 @@ def _kept(path: Path) -> dict[str, str] | None:
         found = json.loads(read_private(path))
     except ValueError as error:
         raise ConfigError(f"{path} is no JSON: remove it") from error
-    if not isinstance(found, dict) or not all(isinstance(found.get(name), str) for name in new_secrets()):
+    names = platform.secrets().keys()
+    if not isinstance(found, dict) or not all(isinstance(found.get(name), str) for name in names):
         raise ConfigError(f"{path} lacks a secret: remove it")
-    return {name: found[name] for name in new_secrets()}
+    return {name: found[name] for name in names}

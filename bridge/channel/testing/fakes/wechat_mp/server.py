@@ -160,9 +160,14 @@ class FakeWechatMp:
         Raises:
             TimeoutError: it was less after ``seconds``.
         """
-        async with asyncio.timeout(seconds), self._changed:
-            await self._changed.wait_for(lambda: len(self.world.shown) >= count)
+        async with asyncio.timeout(seconds):
+            await self.wait_until(lambda: len(self.world.shown) >= count)
         return self.world.shown
+
+    async def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Return once ``condition`` holds; it is asked after each attempt, call and message shown."""
+        async with self._changed:
+            await self._changed.wait_for(condition)
 
     def _push(self, fields: Fields) -> Push:
         push = Push(str(fields.get("MsgId", "")), str(fields["FromUserName"]), fields)

@@ -17,7 +17,7 @@ PLAIN = Secrets("wx1", "token1", KEY, "plaintext")
 
 def reply(**changes: Any) -> dict[str, Any]:
     people: dict[str, Any] = {"ToUserName": OWNER, "FromUserName": ACCOUNT}
-    return people | {"CreateTime": 7, "MsgType": "text", "Content": "hi"} | changes
+    return {**people, "CreateTime": 7, "MsgType": "text", "Content": "hi", **changes}
 
 
 def sealed(body: bytes, **changes: Any) -> bytes:

@@ -12,10 +12,12 @@ from channels.feishu.wire import read_object, text_of
 
 Node = dict[str, Any]
 
+WITHHELD = "(its content is shown to people only)"
+
 _MAX_DEPTH = 24
 _MAX_LINES = 200
 _LINE_CHARACTERS = 4000
-_WITHHELD = ("请升级至最新版本客户端", "卡片内容不支持查看")  # what stands for a card that bots are not shown
+_INSTEAD = ("请升级至最新版本客户端", "卡片内容不支持查看")  # what stands for a card that bots are not shown
 _PRESSED = frozenset({"button", "overflow", "select_static", "multi_select_static", "picker_time"})
 _INSIDE = (  # where words stand, in the order in which a reader meets them
     "header", "title", "subtitle", "text", "content", "property", "fields", "label", "placeholder", "alt",
@@ -31,8 +33,8 @@ def read_card(fields: Node) -> str:
     body = {key: value for key, value in card.items() if key not in ("header", "title")}
     body.setdefault("elements", _first_language(card.get("i18n_elements")))
     lines = _bounded(_block(body, 0))
-    if any(mark in line for line in lines for mark in _WITHHELD):
-        lines = ["(its content is shown to people only)"]
+    if any(mark in line for line in lines for mark in _INSTEAD):
+        lines = [WITHHELD]
     return "\n".join([f"[Card: {title}]" if title else "[Card]", *lines])
 
 

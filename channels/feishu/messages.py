@@ -9,6 +9,7 @@ from dataclasses import replace
 from pydantic import ValidationError
 
 from bridge.channel import Edited, Identity, Ignored, Inbound, Item, Recalled, Unreadable
+from channels.feishu.card import WITHHELD
 from channels.feishu.content import Content, read_content
 from channels.feishu.mentions import NOBODY, mentioned
 from channels.feishu.references import Link
@@ -91,6 +92,7 @@ def _message(sender: Fields, message: Fields, identity: Identity) -> Item | None
         return Ignored("not_mentioned", message_id)
     kind, thread = line_of(message, "message_type"), line_of(message, "thread_id")
     content = read_content(message_id, kind, line_of(message, "content"), known)
+    elsewhere = kind == "merge_forward" or content.text.endswith(WITHHELD)
     stamp = line_of(message, "create_time")
     return Inbound(
         message_id=message_id,
@@ -98,23 +100,23 @@ def _message(sender: Fields, message: Fields, identity: Identity) -> Item | None
         chat=chat_id,
         to=f"{'p2p' if direct else 'group'}:{chat_id}",
         reply_to=f"{message_id};thread" if thread else message_id,
-        text="" if kind == "merge_forward" else content.text,
+        text="" if elsewhere else content.text,
         files=content.files,
         group=not direct,
         thread=thread,
-        reference=_link(message, kind, thread, open_id).encode(),
+        reference=_link(message, elsewhere, thread, open_id).encode(),
         sent_at=instant(stamp),
         stamp=stamp,
     )
 
 
-def _link(message: Fields, kind: str, thread: str, sender: str) -> Link:
+def _link(message: Fields, elsewhere: bool, thread: str, sender: str) -> Link:
     """In a thread each message says that it replies to the first one, which is no quote then."""
     parent, root = line_of(message, "parent_id"), line_of(message, "root_id")
     if not thread or not root or root == message["message_id"]:
-        return Link(kind == "merge_forward", parent)
+        return Link(elsewhere, parent)
     quoted = "" if parent == root else parent
-    return Link(kind == "merge_forward", quoted, root, f"{thread} {sender}")
+    return Link(elsewhere, quoted, root, f"{thread} {sender}")
 
 
 def _old_message(event: OldMessageEvent, identity: Identity, sent: str) -> Item:

@@ -19,7 +19,7 @@ from channels.feishu.wire import RestMessage, instant
 _MAX_LINES = 300
 _MAX_DEPTH = 8
 _MAX_FILES = 300  # the core takes fewer and tells of the rest
-_OWN = "bundle"
+_OWN = "own"
 _TITLES = {  # of what is quoted, and of a thread's first message; one message, or forwarded ones
     False: ("In reply to {}", "In a thread on a message of {}"),
     True: ("In reply to messages forwarded by {}", "In a thread on messages forwarded by {}"),
@@ -29,7 +29,7 @@ _TITLES = {  # of what is quoted, and of a thread's first message; one message, 
 class Role(Enum):
     """What a looked up message is to the one that refers to it; the value says so of one that is gone."""
 
-    BUNDLE = "The forwarded messages"
+    OWN = "This message"
     QUOTED = "The message that this one replies to"
     ROOT = "The message that this thread is on"
 
@@ -38,19 +38,19 @@ class Role(Enum):
 class Link:
     """What a message refers to; it holds no id of its own, so that a redelivery under a new one is alike.
 
-    ``bundle``: it is one of forwarded messages. ``root`` is its thread's first message, and ``listener`` the
-    thread and the person who needs to be told of that once.
+    ``own``: what it holds is had only by looking it up, as of forwarded messages. ``root`` is its thread's
+    first message, and ``listener`` the thread and the person who needs to be told of that once.
     """
 
-    bundle: bool = False
+    own: bool = False
     quoted: str = ""
     root: str = ""
     listener: str = ""
 
     def encode(self) -> str:
         if self.root:
-            return json.dumps([self.bundle, self.quoted, self.root, self.listener])
-        return _OWN if self.bundle else self.quoted
+            return json.dumps([self.own, self.quoted, self.root, self.listener])
+        return _OWN if self.own else self.quoted
 
     @classmethod
     def decode(cls, reference: str, message_id: str) -> "Link":
@@ -60,11 +60,11 @@ class Link:
             ValueError: it is something else.
         """
         if reference in (_OWN, message_id):
-            return cls(bundle=True)
+            return cls(own=True)
         if not reference.startswith("["):
             return cls(quoted=reference)
-        bundle, quoted, root, listener = json.loads(reference)
-        return cls(bundle is True, str(quoted), str(root), str(listener))
+        own, quoted, root, listener = json.loads(reference)
+        return cls(own is True, str(quoted), str(root), str(listener))
 
 
 @dataclass(slots=True)
@@ -127,9 +127,9 @@ def joined(found: Sequence[Context]) -> Context:
 
 
 def _title(head: RestMessage, role: Role, bot: str) -> str:
-    if role is Role.BUNDLE:
-        return "Forwarded messages"
     forwarded = head.msg_type == "merge_forward" and not head.deleted
+    if role is Role.OWN:
+        return "Forwarded messages" if forwarded else "What this message holds"
     quoted, root = _TITLES[forwarded]
     return (quoted if role is Role.QUOTED else root).format(_sender(head, bot))
 

@@ -28,7 +28,7 @@ class Resolver:
             ChannelError: nothing of it can be had.
         """
         link = _link(message_id, reference)
-        wanted = [(Role.QUOTED, link.quoted), (Role.BUNDLE, message_id if link.bundle else "")]
+        wanted = [(Role.QUOTED, link.quoted), (Role.OWN, message_id if link.own else "")]
         if link.root and not self._told.already(link.listener, message_id):
             wanted.insert(0, (Role.ROOT, link.root))
         found: list[Context] = []

@@ -242,6 +242,18 @@ async def test_case_48_who_does_not_mention_the_bot_costs_no_request() -> None:
         assert fake.requests == []
 
 
+@pytest.mark.parametrize(
+    "name", ["../../escape.txt", "a/../../b", "C:\\x", "..%2f..", "e\u0301.txt", "\u00e9.txt"]
+)
+async def test_case_75_a_name_is_handed_on_as_it_is_and_no_address_is_made_of_it(name: str) -> None:
+    async with FakeFeishu(delays=()) as fake, adapter(fake) as feishu:
+        (file,) = (await read(fake, feishu, files=[FakeFile(name, "text/plain", b"x")])).files
+        assert file.name == name
+        assert (await fetched(feishu, file))[0] == name
+        (message_id, key, _) = json.loads(file.key)
+        assert fake.requests[-1] == f"GET /open-apis/im/v1/messages/{message_id}/resources/{key}"
+
+
 async def test_case_51_a_redirect_is_not_followed_with_the_token() -> None:
     async with FakeFeishu(delays=()) as fake, adapter(fake) as feishu:
         (file,) = (await read(fake, feishu, files=[FakeFile("a.png", "image/png", BYTES)])).files

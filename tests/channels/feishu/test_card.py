@@ -1,11 +1,15 @@
-"""The shapes of whole cards are rows of tests/golden/feishu/contents.json."""
-
+import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.feishu.card import read_card
+from tests.channels.feishu.support import GOLDEN
+
+ROWS = json.loads((GOLDEN / "contents.json").read_text())["rows"]
+CARDS = [row for row in ROWS if row["type"] == "interactive"]
 
 KEYS = [
     "tag", "text", "content", "header", "title", "elements", "columns", "rows", "property", "data", "type",
@@ -15,6 +19,11 @@ KEYS = [
 
 def below(*elements: Any) -> list[str]:
     return read_card({"elements": list(elements)}).split("\n")[1:]
+
+
+@pytest.mark.parametrize("row", CARDS, ids=lambda row: row["name"])
+def test_whole_cards_of_either_version_are_read(row: dict[str, Any]) -> None:
+    assert read_card(json.loads(row["content"])) == row["line"]
 
 
 def test_a_row_of_pieces_is_one_line_and_each_other_part_its_own() -> None:

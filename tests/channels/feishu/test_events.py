@@ -185,7 +185,7 @@ def test_a_topic_is_a_thread_and_is_answered_in_it() -> None:
 
 def test_case_12_a_forwarded_bundle_refers_to_itself_and_has_no_text() -> None:
     found = inbound({"message_type": "merge_forward", "content": "Merged and Forwarded Message"})
-    assert (found.text, Link.decode(found.reference, "om_1")) == ("", Link(bundle=True))
+    assert (found.text, Link.decode(found.reference, "om_1")) == ("", Link(own=True))
 
 
 @pytest.mark.parametrize(
@@ -401,4 +401,4 @@ def test_old_messages_follow_the_same_rules() -> None:
     assert image.files[0].key == '["om_1", "img_1", "image"]'
     bundle = item(old({"msg_type": "merge_forward"}))
     assert isinstance(bundle, Inbound)
-    assert (bundle.text, Link.decode(bundle.reference, "om_1")) == ("", Link(bundle=True))
+    assert (bundle.text, Link.decode(bundle.reference, "om_1")) == ("", Link(own=True))

@@ -82,7 +82,15 @@ def test_cases_1_and_2_a_bundle_that_comes_again_under_a_new_id_refers_to_the_sa
     bundle = {"message_type": "merge_forward", "content": "Merged and Forwarded Message"}
     first, again = inbound(bundle), inbound(bundle | {"message_id": "om_2"})
     assert (first.reference, first.stamp) == (again.reference, again.stamp)
-    assert Link.decode(again.reference, "om_2").bundle
+    assert Link.decode(again.reference, "om_2").own
+
+
+def test_a_card_that_bots_are_not_shown_is_to_be_looked_up_and_any_other_not() -> None:
+    digest = {"title": None, "elements": [[{"tag": "text", "text": "请升级至最新版本客户端，以查看内容"}]]}
+    withheld = inbound({"message_type": "interactive", "content": json.dumps(digest)})
+    assert (withheld.text, Link.decode(withheld.reference, "om_1")) == ("", Link(own=True))
+    shown = inbound({"message_type": "interactive", "content": json.dumps({"title": "T"})})
+    assert (shown.text, shown.reference) == ("[Card: T]", "")
 
 
 def test_case_48_a_mention_within_code_is_none() -> None:
@@ -117,7 +125,7 @@ def test_old_messages_bring_words_files_and_bundles() -> None:
     assert [json.loads(file.key) for file in image.files] == [["om_1", "img_1", "image"]]
     bundle = messages.old(old(msg_type="merge_forward"), BOT, "")
     assert isinstance(bundle, Inbound)
-    assert (bundle.text, Link.decode(bundle.reference, "om_1")) == ("", Link(bundle=True))
+    assert (bundle.text, Link.decode(bundle.reference, "om_1")) == ("", Link(own=True))
 
 
 def test_nobody_but_people_is_read() -> None:

@@ -60,7 +60,7 @@ def test_case_12_a_bundle_is_listed_in_order_with_senders_and_nested_ones_inside
         image,
         rest("2", "inner", "n"),
         rest("3", "last", "b"),
-        role=Role.BUNDLE,
+        role=Role.OWN,
     )
     when = "(2023-11-14 22:13 UTC)"
     assert text.split("\n") == [
@@ -82,7 +82,7 @@ def test_a_quoted_bundle_says_that_it_is_quoted() -> None:
 
 
 def test_an_empty_bundle_says_so() -> None:
-    assert read(BUNDLE, role=Role.BUNDLE)[0] == "[Forwarded messages:]\n(nothing in it can be shown)"
+    assert read(BUNDLE, role=Role.OWN)[0] == "[Forwarded messages:]\n(nothing in it can be shown)"
 
 
 def test_circles_and_orphans_end() -> None:
@@ -91,24 +91,24 @@ def test_circles_and_orphans_end() -> None:
         rest("1", "one", "b"),
         rest("1", "again", "1"),
         rest("x", "orphan", "nowhere"),
-        role=Role.BUNDLE,
+        role=Role.OWN,
     )
     assert text.count("\n") == 2
 
 
 def test_a_long_bundle_is_cut_and_says_by_how_much() -> None:
-    text, _ = read(BUNDLE, *(rest(f"m{n}", "x", "b") for n in range(310)), role=Role.BUNDLE)
+    text, _ = read(BUNDLE, *(rest(f"m{n}", "x", "b") for n in range(310)), role=Role.OWN)
     assert text.endswith("\n(10 more messages are not shown)")
     images = [
         rest(f"m{n}", upper="b", msg_type="image", body={"content": f'{{"image_key": "i{n}"}}'})
         for n in range(20)
     ]
-    assert len(read(BUNDLE, *images, role=Role.BUNDLE)[1]) == 20  # the core takes fewer and tells of the rest
+    assert len(read(BUNDLE, *images, role=Role.OWN)[1]) == 20  # the core takes fewer and tells of the rest
 
 
 def test_deep_nesting_is_indented_only_so_far() -> None:
     chain = [rest(f"m{n}", "x", f"m{n - 1}" if n else "b") for n in range(200)]
-    text, _ = read(BUNDLE, *chain, role=Role.BUNDLE)
+    text, _ = read(BUNDLE, *chain, role=Role.OWN)
     assert max(len(line) - len(line.lstrip()) for line in text.split("\n")) == 16
 
 
@@ -122,7 +122,7 @@ def test_case_12_a_bundle_is_listed_by_time_wherever_an_item_stands_in_the_answe
         rest(name, name, "b", create_time=f"170000{n}000000") for n, name in ((9, "late"), (1, "early"))
     )
     timeless = rest("after", "after", "b", create_time="")
-    text, _ = read(BUNDLE, late, timeless, early, role=Role.BUNDLE)
+    text, _ = read(BUNDLE, late, timeless, early, role=Role.OWN)
     assert [line.split(" ")[-1] for line in text.split("\n")[1:]] == ["early", "late", "after"]
 
 
@@ -164,7 +164,7 @@ def test_several_contexts_are_one_in_their_order() -> None:
     "link",
     [
         Link(),
-        Link(bundle=True),
+        Link(own=True),
         Link(quoted="om_1"),
         Link(root="om_1", listener="omt_1 ou_1"),
         Link(True, "om_2", "om_1", "omt_1 ou_1"),
@@ -175,7 +175,7 @@ def test_a_link_comes_back_as_it_was(link: Link) -> None:
 
 
 def test_a_reference_from_before_still_means_what_it_did() -> None:
-    assert Link.decode("om_own", "om_own") == Link(bundle=True)
+    assert Link.decode("om_own", "om_own") == Link(own=True)
     assert Link.decode("om_1", "om_own") == Link(quoted="om_1")
     for odd in ("[", "[1]", "[1, 2, 3, 4, 5]"):
         with pytest.raises(ValueError, match=r"."):

@@ -73,7 +73,7 @@ async def test_case_12_a_failed_look_up_is_a_failure_and_not_an_empty_bundle() -
         bundle = forward(fake.world, [Note("one")], Note())
         fake.next(Fault.BROKEN, at="get")
         with pytest.raises(UnreachableError):
-            await resolver.resolve(bundle.message_id, Link(bundle=True).encode())
+            await resolver.resolve(bundle.message_id, Link(own=True).encode())
         with pytest.raises(ChannelError, match="not in this chat"):
             await resolver.resolve("om_own", quote("om_nowhere"))
         cases: list[dict[str, Any]] = [{}, {"items": []}, {"items": "x"}]
@@ -96,6 +96,13 @@ async def test_a_quoted_card_is_read_whole_where_the_platform_gives_it() -> None
         )
         found = await resolver.resolve("om_own", quote(card.message_id))
         assert found.text == "[In reply to ou_fake_stranger: [Card]\n(its content is shown to people only)]"
+
+
+async def test_a_card_that_was_sent_itself_is_read_whole() -> None:
+    async with stage() as (fake, resolver, _):
+        card = write(fake.world, Note(kind="interactive", content=json.dumps(DIGEST), card=json.dumps(CARD)))
+        found = await resolver.resolve(card.message_id, Link(own=True).encode())
+        assert found.text == "[What this message holds: [Card]\nthe **whole** card]"
 
 
 def item(message_id: str) -> dict[str, Any]:

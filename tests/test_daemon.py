@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,12 @@ from bridge.config import WebTable, load
 from bridge.daemon import AddressTakenError
 from bridge.errors import BridgeError, ConfigError, SessionError, StoreError
 from bridge.ids import AccountId, ConversationKey, SessionId
+from bridge.media.disk import Disk
 from bridge.paths import Home
 from bridge.process import RunningError
 from bridge.protocol import commands, ours
+from bridge.relay import notices
+from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import (
     Bind,
     LoadSession,
@@ -47,6 +51,7 @@ from bridge.store.contract import (
 from bridge.store.sqlite import open_store
 from bridge.web.listener import listening
 from tests.daemons import DEMO, Running, daemon, keep, short_home, until_ended, write_settings
+from tests.media.test_disk import Filling
 
 
 async def control(home: Home, command: ours.Command) -> ours.DaemonStatus:
@@ -425,6 +430,34 @@ async def test_a_copy_that_a_crash_left_in_the_outbox_is_swept_in_time(tmp_path:
         await until(lambda: bool(clock.waits()))
         assert [path.name for path in home.outbox.iterdir()] == ["new"]
         task.cancel()
+
+
+async def test_the_owner_is_told_of_a_full_disk_where_they_wrote_last_and_of_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    filling = Filling(50)
+    monkeypatch.setattr(daemon_module, "Disk", partial(Disk, usage=filling))
+    monkeypatch.setattr(notices, "DISK_SECONDS", 0.01)
+    full, free = say(Text.DISK_FULL, Language.EN, percent=20), say(Text.DISK_FREE, Language.EN)
+
+    async def told(running: Running, count: int) -> list[str]:
+        texts: list[str] = []
+        async with asyncio.timeout(20):
+            while len(texts) < count:
+                await asyncio.sleep(0.01)
+                texts = [part["text"] for part in await asyncio.to_thread(running.client().waiting)]
+        return texts
+
+    with short_home() as home:
+        write_settings(home, "[media]\n" + DEMO)
+        async with daemon(home) as running:
+            await running.ask("hello")
+            filling.free = 10
+            assert await told(running, 1) == [full]
+        async with daemon(home) as again:
+            assert await told(again, 1) == [full]
+            filling.free = 50
+            assert await told(again, 2) == [full, free]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ async def tried(home: Home, *args: str) -> int:
 
 def with_port(home: Home, more: str = "") -> None:
     """``try`` reads the port from the settings, so it must be a number there."""
-    write_private(home.config, f"[web]\nport = {free_port()}\n{DEMO}{more}\n".encode())
+    disk = "[media]\nmin_free_percent = 0\n"  # however full this machine's is
+    write_private(home.config, f"[web]\nport = {free_port()}\n{disk}{DEMO}{more}\n".encode())
 
 
 async def test_a_picture_goes_there_and_one_comes_back(capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,6 +126,8 @@ turns = "{place.turns}"
 [web]
 port = {place.port}
 public_url = "http://127.0.0.1:{place.port}"
+[media]
+min_free_percent = 0
 [limits]
 sessions = 7
 [channels.feishu.main]

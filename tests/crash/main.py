@@ -36,12 +36,14 @@ STUCK_SECONDS = 30.0  # without any progress in the end; a part may wait that lo
 BROKEN_STUCK_SECONDS = 2.5
 UNUSED = (  # taken only after a stranger's idle time, which is longer than a run; and by an operator
     "UnbindSession", "Revive", "Bury",
+    "Notify",  # only on a full disk
 )  # fmt: skip
 SHOWN_BREACHES = 40
 OCCURRENCES = {  # steps that are taken less often in one life than the others
     "Bind": (1, 2, 4),
     "Recover": (1, 2, 4),
     "SetIdentity": (1, 2),
+    "NoteOwner": (1,),
     "Prune": (1,),
     "BindSession": (1, 2),
     "OpenSession": (1, 2),

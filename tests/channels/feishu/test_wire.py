@@ -15,6 +15,7 @@ from channels.feishu.wire import (
     line_of,
     mentions_in,
     message_event,
+    milliseconds,
     read_object,
 )
 
@@ -114,3 +115,12 @@ def test_a_line_is_text_and_cleaned_where_it_must_be() -> None:
     assert line_of({"a": "é"}, "a") == "é"
     assert line_of({"a": "x\x00y\n"}, "a") == "xy\n"
     assert line_of({"a": 5}, "a") == line_of({}, "a") == ""
+
+
+def test_a_stamp_as_ms_is_0_where_it_is_none() -> None:
+    assert [milliseconds(stamp) for stamp in ("1700000000123", "1700000000.5", "soon", "")] == [
+        1700000000123,
+        1700000000500,
+        0,
+        0,
+    ]

@@ -1,4 +1,4 @@
-"""``turnbridge fake feishu``: play the platform on this machine, to try its channel without an account."""
+"""``turnbridge fake PLATFORM``: play it on this machine, to try its channel without an account."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING
 from bridge.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import TextIO
+
     from bridge.cli.common import Commands
+    from bridge.cli.fake_platforms import Platform
+    from bridge.cli.fake_screen import Screen
     from bridge.cli.fake_setup import Setup
 
-PORT = 8471
+    Play = Callable[[Setup, Path, Screen, TextIO, float], Coroutine[None, None, int]]
+
 WAIT_SECONDS = 60.0
 EPILOG = """\
 A line that you type is a message from the bot's owner, and so is what begins with a slash, but for these:
@@ -34,54 +40,107 @@ A line that you type is a message from the bot's owner, and so is what begins wi
   /quit               end
 Two slashes send one: //file is the message "/file".
 """
+WECHAT_EPILOG = """\
+A line that you type is a message from the account's owner, and so is what begins with a slash, but for these:
+  /file PATH          send a picture, a voice or a video; people can send no other files here
+  /voice [WORDS]      say something, with the words that the platform recognized
+  /location NAME      send a place
+  /link TITLE | URL   send an article
+  /as NAME TEXT       write as somebody else, such as: /as stranger hello
+  /click KEY          press a button of the account's menu
+  /repeat             deliver the last message again, as the platform does after a lost answer
+  /subscribe          follow the account again
+  /unsubscribe        leave it: nothing can be sent any more
+  /no-kf, /kf         take the account's customer service away, and give it back
+  /throttle           refuse the account's next message by itself: too many requests
+  /check              check the account's address, as the console does
+  /?                  show this
+  /quit               end
+Two slashes send one: //file is the message "/file". The platform waits five seconds for an answer and comes
+three times; then only customer service can send one, or the next message fetches it.
+"""
 
 
 def register(commands: Commands) -> None:
+    from bridge.cli.fake_platforms import FEISHU, WECHAT_MP
+
     parser = commands.add_parser("fake", help="play a chat platform on this machine, to try a channel")
     platforms = parser.add_subparsers(title="platforms", metavar="PLATFORM", required=True)
-    feishu = platforms.add_parser(
-        "feishu",
-        help="play Feishu",
-        description="Play Feishu on this machine. When input is piped, each line waits for its answer.",
-        epilog=EPILOG,
+    _add(platforms, FEISHU, EPILOG).set_defaults(run=run)
+    wechat = _add(platforms, WECHAT_MP, WECHAT_EPILOG)
+    wechat.add_argument(
+        "--no-kf", action="store_true", help="an account without customer service, which may only answer"
+    )
+    wechat.add_argument(
+        "--mode", choices=("secure", "compat", "plaintext"), default="secure", help="(default: secure)"
+    )
+    wechat.set_defaults(run=run_wechat)
+
+
+def _add(platforms: Commands, platform: Platform, epilog: str) -> argparse.ArgumentParser:
+    """The command of one platform, with what all have."""
+    parser = platforms.add_parser(
+        platform.channel,
+        help=f"play {platform.title}",
+        description=f"Play {platform.title} on this machine. "
+        "When input is piped, each line waits for its answer.",
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    feishu.add_argument(
-        "--port", type=int, default=PORT, help=f"where the platform listens (default: {PORT})"
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=platform.port,
+        help=f"where the platform listens (default: {platform.port})",
     )
-    feishu.add_argument(
+    parser.add_argument(
         "--to",
         metavar="URL",
-        help="the account's address (default: http://127.0.0.1:8470/channels/feishu/fake, or as in --write)",
+        help=f"the account's address (default: {platform.address}, or as in --write)",
     )
-    feishu.add_argument(
+    parser.add_argument(
         "--write", metavar="HOME", help="add the account to this home, and keep its secrets there"
     )
-    feishu.add_argument(
+    parser.add_argument(
         "--wait",
         type=float,
         default=WAIT_SECONDS,
         metavar="SECONDS",
         help="for each answer, when input is piped",
     )
-    feishu.add_argument(
+    parser.add_argument(
         "--out",
         metavar="DIR",
         help="where files of the bot go (default: replies/ in the home of --write, else a new folder)",
     )
-    feishu.set_defaults(run=run)
+    return parser
 
 
 def run(args: argparse.Namespace) -> int:
     """Exit 0 at the end; when input is piped, 1 if a message had no answer in time."""
-    import asyncio
-
     from bridge.cli.fake_play import play
-    from bridge.cli.fake_screen import Screen, typed_so_far
     from bridge.cli.fake_setup import prepare
 
-    setup = prepare(args.write, args.to, args.port)
-    screen = Screen(sys.stdout, sys.stdin.isatty() and sys.stdout.isatty(), EPILOG, typed_so_far)
+    return _played(args, prepare(args.write, args.to, args.port), play, EPILOG)
+
+
+def run_wechat(args: argparse.Namespace) -> int:
+    """As ``run``."""
+    from bridge.cli.fake_platforms import WECHAT_MP
+    from bridge.cli.fake_setup import prepare
+    from bridge.cli.fake_wechat import play
+
+    chosen = {"customer_service": not args.no_kf, "mode": args.mode}
+    platform = WECHAT_MP._replace(table={**WECHAT_MP.table, **chosen})
+    return _played(args, prepare(args.write, args.to, args.port, platform), play, WECHAT_EPILOG)
+
+
+def _played(args: argparse.Namespace, setup: Setup, play: Play, epilog: str) -> int:
+    import asyncio
+
+    from bridge.cli.fake_screen import Screen, typed_so_far
+
+    screen = Screen(sys.stdout, sys.stdin.isatty() and sys.stdout.isatty(), epilog, typed_so_far)
     try:
         return asyncio.run(play(setup, _folder(args.out, setup), screen, sys.stdin, args.wait))
     except ExceptionGroup as group:

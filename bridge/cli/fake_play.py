@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from bridge.cli.common import ask_daemon, nearer, visible
 from bridge.cli.fake_feishu import Extras
+from bridge.cli.fake_platforms import APP_ID
 from bridge.cli.fake_screen import Screen, lines
-from bridge.cli.fake_setup import APP_ID, Setup, to_paste
+from bridge.cli.fake_setup import Setup, to_paste
 from bridge.errors import BridgeError, ConfigError
 from bridge.media.names import safe_name
 from bridge.media.sizes import shown_size

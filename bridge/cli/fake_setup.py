@@ -2,74 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import secrets
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from bridge.cli.fake_platforms import FEISHU, WEB, Platform, account_address
 from bridge.errors import ConfigError
 from bridge.paths import Home, plain_name, read_private, write_private
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
     from tomlkit.items import Table
-
-ACCOUNT = "fake"
-APP_ID = "cli_fake0001"
-OWNER = "ou_fake_owner"
-_WEB = ("127.0.0.1", 8470)
-
-
-def new_secrets() -> dict[str, str]:
-    """Fresh ones of Feishu's: whoever knew them could write as the owner."""
-    names = ("app_secret", "verification_token", "encrypt_key")
-    return {name: secrets.token_urlsafe(24) for name in names}
-
-
-def new_wechat_secrets() -> dict[str, str]:
-    """Fresh ones of WeChat's, in the forms that its console has."""
-    return {
-        "app_secret": secrets.token_hex(16),
-        "token": secrets.token_hex(16),
-        "encoding_aes_key": base64.b64encode(secrets.token_bytes(32)).decode().rstrip("="),
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class Platform:
-    """What can be played: its channel, the table of an account without its address, and how secrets are."""
-
-    channel: str
-    title: str
-    port: int
-    table: Mapping[str, str | bool]
-    secrets: Callable[[], dict[str, str]]
-
-    @property
-    def address(self) -> str:
-        """Of an account on a daemon with default settings."""
-        return _address(self.channel, *_WEB)
-
-
-_EVERYBODY = {"senders": "anyone", "remote_tools": "owner"}
-FEISHU = Platform("feishu", "Feishu", 8471, {"app_id": APP_ID, "owner": OWNER, **_EVERYBODY}, new_secrets)
-WECHAT_MP = Platform(
-    "wechat_mp",
-    "WeChat",
-    8472,
-    {
-        "app_id": "wxfake000000000001",
-        "original_id": "gh_fake00000001",
-        "customer_service": True,
-        "owner": "oFakeOwner0000000000000000001",
-        **_EVERYBODY,
-    },
-    new_wechat_secrets,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +46,7 @@ def prepare(home: str | None, to: str | None, port: int, platform: Platform = FE
         return Setup(to, port, account_of(to, platform), platform.secrets(), platform=platform)
     where = Home.resolve(home)
     document = _read(where)
-    to = to or _address(platform.channel, *_web(document))
+    to = to or account_address(platform.channel, *_web(document))
     account = account_of(to, platform)
     path = where.credentials(platform.channel, account)
     table = _table(document, platform.channel, account)
@@ -136,10 +81,6 @@ def to_paste(setup: Setup) -> list[tuple[str, str]]:
     return [("config.toml", table), (f"{path} (mode 0600)", _json(setup.secrets).decode())]
 
 
-def _address(channel: str, host: str, port: int) -> str:
-    return f"http://{host}:{port}/channels/{channel}/{ACCOUNT}"
-
-
 def _json(value: dict[str, str]) -> bytes:
     return json.dumps(value, indent=2).encode() + b"\n"
 
@@ -160,7 +101,7 @@ def _read(where: Home) -> TOMLDocument:
 def _web(document: TOMLDocument) -> tuple[str, int]:
     """Where the daemon of these settings listens."""
     web = document.get("web", {})
-    host, port = web.get("host", _WEB[0]), web.get("port", _WEB[1])
+    host, port = web.get("host", WEB[0]), web.get("port", WEB[1])
     return ("127.0.0.1" if host in ("0.0.0.0", "") else str(host)), int(port)  # noqa: S104 - compared, not bound
 
 

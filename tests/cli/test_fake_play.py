@@ -13,9 +13,10 @@ from bridge.channel import Inbound
 from bridge.channel.testing.clock import FakeClock
 from bridge.cli.common import nearer
 from bridge.cli.fake import EPILOG
+from bridge.cli.fake_platforms import new_secrets
 from bridge.cli.fake_play import announce, path_and_text, play
 from bridge.cli.fake_screen import Screen
-from bridge.cli.fake_setup import Setup, new_secrets
+from bridge.cli.fake_setup import Setup
 from bridge.errors import ConfigError
 from bridge.paths import Home
 from tests.cli.feishu_bot import Bot, free_port

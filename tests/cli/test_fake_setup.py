@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bridge.cli.fake_setup import account_of, new_secrets, prepare, to_paste
+from bridge.cli.fake_platforms import new_secrets
+from bridge.cli.fake_setup import account_of, prepare, to_paste
 from bridge.errors import ConfigError
 from channels.feishu import FeishuCredentials, FeishuSettings
 

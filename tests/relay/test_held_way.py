@@ -44,6 +44,7 @@ async def test_what_is_not_delivered_in_its_time_is_counted_held_and_carried_by_
     async with desk(limits={"deliver_seconds": 600}) as here:
         here.channel.outcomes = [trouble] * 200
         await here.say("one")
+        await here.answered(1)
         await here.clock.advance(500)
         assert (await counted(here))[0] == 1
         await here.clock.advance(300)
@@ -114,6 +115,7 @@ async def test_case_46_a_restart_does_not_undercut_the_wait_that_was_asked_for_n
             await before.answered(1)
         for _ in range(3):
             async with desk(home=home, clock=clock) as again:
+                await settle()
                 await clock.advance(1000)
                 assert again.channel.texts() == []
                 assert [part.attempts for part in await again.store.get(OpenParts(NAME))] == [0]

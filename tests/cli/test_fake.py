@@ -10,10 +10,10 @@ from bridge.errors import ConfigError
 from tests.cli.feishu_bot import free_port
 
 
-def run(*arguments: str) -> int:
+def run(*arguments: str, platform: str = "feishu") -> int:
     parser = argparse.ArgumentParser()
     register(parser.add_subparsers())
-    args = parser.parse_args(["fake", "feishu", *arguments])
+    args = parser.parse_args(["fake", platform, *arguments])
     code: int = args.run(args)
     return code
 
@@ -69,3 +69,27 @@ def test_its_help_tells_what_can_be_typed(capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(SystemExit):
         run("--help")
     assert "/recall" in capsys.readouterr().out
+
+
+def test_wechat_is_played_until_the_input_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    port = free_port()
+    assert run("--port", str(port), "--out", str(tmp_path / "out"), platform="wechat_mp") == 0
+    shown = capsys.readouterr().out
+    assert f"http://127.0.0.1:{port}, pushing to http://127.0.0.1:8470/channels/wechat_mp/fake" in shown
+    assert "customer_service = true" in shown
+    assert 'mode = "secure"' in shown
+
+
+def test_a_wechat_account_is_written_as_it_is_chosen(tmp_path: Path) -> None:
+    arguments = ("--port", str(free_port()), "--write", str(tmp_path), "--no-kf", "--mode", "compat")
+    assert run(*arguments, platform="wechat_mp") == 0
+    written = (tmp_path / "config.toml").read_text()
+    assert "[channels.wechat_mp.fake]" in written
+    assert "customer_service = false" in written
+    assert 'mode = "compat"' in written
+
+
+def test_the_help_of_wechat_tells_what_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run("--help", platform="wechat_mp")
+    assert "/unsubscribe" in capsys.readouterr().out

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bridge.cli.fake_platforms import new_secrets
+from bridge.cli.fake_platforms import WECHAT_MP, new_secrets
 from bridge.cli.fake_setup import account_of, prepare, to_paste
 from bridge.errors import ConfigError
 from channels.feishu import FeishuCredentials, FeishuSettings
+from channels.wechat_mp import WechatMpCredentials, WechatMpSettings
 
 
 def table(home: Path, account: str = "fake") -> dict[str, str]:
@@ -126,3 +127,17 @@ def test_secrets_do_not_show_themselves() -> None:
     setup = prepare(None, None, 8471)
     assert setup.secrets["app_secret"] not in repr(setup)
     assert len(set(new_secrets().values())) == 3
+
+
+def test_an_account_of_another_platform_has_its_own_table_secrets_and_address(tmp_path: Path) -> None:
+    setup = prepare(str(tmp_path), None, 8472, WECHAT_MP)
+    assert setup.to == "http://127.0.0.1:8470/channels/wechat_mp/fake"
+    found = tomllib.loads((tmp_path / "config.toml").read_text())["channels"]["wechat_mp"]["fake"]
+    assert found == setup.table
+    WechatMpSettings.model_validate(found)
+    credentials = (tmp_path / "credentials" / "wechat_mp" / "fake.json").read_text()
+    WechatMpCredentials.model_validate_json(credentials)
+    assert prepare(str(tmp_path), None, 8472, WECHAT_MP).secrets == setup.secrets
+    with pytest.raises(ConfigError, match="wechat_mp/fake"):
+        account_of("http://h/channels/feishu/a", WECHAT_MP)
+    assert "[channels.wechat_mp.fake]" in to_paste(prepare(None, None, 8472, WECHAT_MP))[0][1]

@@ -53,6 +53,7 @@ UPKEEP_SECONDS = 60.0
 SWEEP_SECONDS = 3600.0
 WATCH_SECONDS = 2.0
 HELD_DAYS = 7
+COPY_DAYS = 7
 SPARE_DESCRIPTORS = 512  # for the store, connections to platforms, files
 CONSOLE = "console"  # whoever reaches this channel is taken for the owner: it has a socket of its own
 
@@ -156,7 +157,7 @@ class Daemon:
             keep("accounts", lambda: self._run_accounts(planner, sessions.ready, started))
             keep("watch", lambda: self._watch(planner, started))
             keep("disk", lambda: watch_disk(self._disk, notices, self._clock, log))
-            keep("upkeep", lambda: upkeep(store, self._config.store.keep_days, self._home, self._clock))
+            keep("upkeep", lambda: upkeep(store, self._config, self._home, self._clock))
             await started.wait()
             await console.wait()
             await self._settle()
@@ -313,18 +314,20 @@ class Daemon:
             self._stop.set_result(1)
 
 
-async def upkeep(store: Store, keep_days: int, home: Home, clock: Clock) -> None:
+async def upkeep(store: Store, config: Config, home: Home, clock: Clock) -> None:
     """Forget what is old, a little at a time, with the files that belonged to it.
 
-    Hourly, so do copies in the outbox that nobody owns: a crash can leave some.
+    Hourly, so do copies in the outbox that nobody owns: a crash can leave some. They are told by their age, which
+    no part reaches that is still to be delivered, or fetched.
     """
     swept = -SWEEP_SECONDS
     while True:
-        now, keep = clock.now(), timedelta(days=keep_days)
+        now, keep = clock.now(), timedelta(days=config.store.keep_days)
         before, held = now - keep, now - timedelta(days=HELD_DAYS)
         if clock.monotonic() - swept >= SWEEP_SECONDS:
             swept = clock.monotonic()
-            await asyncio.to_thread(files.sweep, home.outbox, keep, now)
+            owned = timedelta(days=COPY_DAYS, seconds=config.limits.deliver_seconds)
+            await asyncio.to_thread(files.sweep, home.outbox, owned, now)
         try:
             forgotten = await store.do(Prune(unix_ms(before), unix_ms(held)))
             await remove_copies(copies_of(forgotten), home.outbox)

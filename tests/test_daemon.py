@@ -21,7 +21,7 @@ from bridge.channel.testing.clock import START, FakeClock, until
 from bridge.cli.common import ask_daemon
 from bridge.client import connected, expect
 from bridge.clock import unix_ms
-from bridge.config import WebTable, load
+from bridge.config import Config, WebTable, load
 from bridge.daemon import AddressTakenError
 from bridge.errors import BridgeError, ConfigError, SessionError, StoreError
 from bridge.ids import AccountId, ConversationKey, SessionId
@@ -385,7 +385,7 @@ async def test_what_is_old_is_forgotten_with_its_files(tmp_path: Path) -> None:
         await store.do(Settle(open_part.part_id, PartState.SENT, unix_ms(START), keep_until_ms=later))
         store.taken.clear()
         async with asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(daemon_module.upkeep(store, 30, home, clock))
+            task = tasks.create_task(daemon_module.upkeep(store, Config(), home, clock))
             await until(lambda: bool(clock.waits()))
             assert copy.exists()
             store.fails = True
@@ -407,7 +407,7 @@ async def test_a_session_that_nobody_uses_is_forgotten_in_time(tmp_path: Path) -
     home.private_dir(home.outbox)
     async with open_store(home.db) as store, asyncio.TaskGroup() as tasks:
         await store.do(OpenSession(SessionRecord(name, "/", "{}", 1), unix_ms(START)))
-        task = tasks.create_task(daemon_module.upkeep(store, 30, home, clock))
+        task = tasks.create_task(daemon_module.upkeep(store, Config(), home, clock))
         await until(lambda: bool(clock.waits()))
         assert await store.get(LoadSession(name)) is not None
         clock.jump(86_400 * 31)
@@ -420,15 +420,15 @@ async def test_a_session_that_nobody_uses_is_forgotten_in_time(tmp_path: Path) -
 async def test_a_copy_that_a_crash_left_in_the_outbox_is_swept_in_time(tmp_path: Path) -> None:
     home, clock = Home(tmp_path), FakeClock()
     home.private_dir(home.outbox)
-    for name, age_days in (("old", 31), ("new", 29)):
+    for name, age_days in (("old", 9), ("waits", 7)):  # it may wait for a day, and be fetched for another
         path = home.outbox / name
         path.write_text("x")
         written = (START - timedelta(days=age_days)).timestamp()
         os.utime(path, (written, written))
     async with open_store(home.db) as store, asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(daemon_module.upkeep(store, 30, home, clock))
+        task = tasks.create_task(daemon_module.upkeep(store, Config(), home, clock))
         await until(lambda: bool(clock.waits()))
-        assert [path.name for path in home.outbox.iterdir()] == ["new"]
+        assert [path.name for path in home.outbox.iterdir()] == ["waits"]
         task.cancel()
 
 

@@ -317,8 +317,8 @@ class Daemon:
 async def upkeep(store: Store, config: Config, home: Home, clock: Clock) -> None:
     """Forget what is old, a little at a time, with the files that belonged to it.
 
-    Hourly, so do copies in the outbox that nobody owns: a crash can leave some. They are told by their age, which
-    no part reaches that is still to be delivered, or fetched.
+    Hourly, so do copies in the outbox that nobody owns: a crash can leave some. They are told by their age,
+    which no part reaches that is still to be delivered, or fetched.
     """
     swept = -SWEEP_SECONDS
     while True:

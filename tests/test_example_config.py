@@ -16,7 +16,7 @@ from bridge.paths import Home, write_private
 EXAMPLE = Path(__file__).parent.parent / "config.example.toml"
 TEXT = EXAMPLE.read_text(encoding="utf-8")
 EVERYTHING = re.sub(r"^#(?=\S)", "", TEXT, flags=re.MULTILINE)  # as if all of it were switched on
-EXAMPLES = {"app_id"}  # settings without a default: what stands there is an example
+EXAMPLES = {"app_id", "original_id"}  # settings without a default: what stands there is an example
 ENVIRONMENT = {
     "WEBHOOK_SECRETS": '["whsec_' + "QUJD" * 11 + '"]',
     "WEBHOOK_CALLBACK_SECRETS": '["whsec_' + "REVG" * 11 + '"]',
@@ -25,8 +25,12 @@ ENVIRONMENT = {
     "FEISHU_APP_SECRET": "secret-1",
     "FEISHU_VERIFICATION_TOKEN": "secret-2",
     "FEISHU_ENCRYPT_KEY": "secret-3",
+    "WECHAT_MP_APP_SECRET": "secret-4",
+    "WECHAT_MP_TOKEN": "token3",
+    "WECHAT_MP_ENCODING_AES_KEY": "A" * 43,
+    "WECHAT_MP_PREVIOUS_ENCODING_AES_KEY": "B" * 43,
 }
-OURS = ("console", "feishu", "webhook")
+OURS = ("console", "feishu", "webhook", "wechat_mp")
 
 
 def tables(text: str) -> dict[str, Any]:

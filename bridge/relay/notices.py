@@ -26,14 +26,15 @@ class OwnerNote:
     """Remembers in which direct chat the owner of one account wrote last."""
 
     def __init__(self, setup: Setup) -> None:
-        self._setup = setup
+        self._setup, self._policy = setup, setup.policy
         self._to, self._due_at = "", 0.0
 
     def of(self, message: Inbound) -> Coroutine[Any, Any, None] | None:
         """What writes it down, where a claimed message makes that necessary."""
+        if not self._policy.is_owner(message):
+            return None
         now = self._setup.clock.monotonic()
-        same = message.to == self._to and now < self._due_at
-        if same or not self._setup.policy.is_owner(message):
+        if message.to == self._to and now < self._due_at:
             return None
         self._to, self._due_at = message.to, now + NOTE_SECONDS
         return self._note(message)

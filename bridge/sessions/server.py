@@ -39,18 +39,32 @@ class SessionServer:
                 self.ready.clear()
 
     async def _accept(self, server: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as tasks:
             with server:  # closed before the clients' ends are awaited: nobody new is let in
                 while True:
+                    await _readable(server)
                     try:
-                        client, _ = await loop.sock_accept(server)
+                        client, _ = server.accept()
+                    except BlockingIOError:  # the client has gone again
+                        continue
                     except OSError as error:  # out of file descriptors, most likely: the others go on
                         log.warning("sessions.not_accepted", error=error)
                         await self._services.clock.sleep(ACCEPT_PAUSE_SECONDS)
                         continue
+                    client.setblocking(False)
                     serving = serve_client(client, self._services, self._live, self._version)
                     tasks.create_task(serving, name="sessions/client")
+
+
+async def _readable(server: socket.socket) -> None:
+    """Wait for a client. (``loop.sock_accept`` loses the one that it has when it is cancelled.)"""
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(server, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(server)
 
 
 async def serve_client(client: socket.socket, services: Services, live: LiveSessions, version: str) -> None:
@@ -61,6 +75,9 @@ async def serve_client(client: socket.socket, services: Services, live: LiveSess
         log.warning("sessions.not_accepted", error=error)
         client.close()
         return
+    except asyncio.CancelledError:
+        client.close()
+        raise
     connection = Connection(services, live, Peer(name="turnbridge", version=version), reader, writer)
     work = Isolated(connection.run(), "sessions/connection", services.deadlines.stop)
     ended = await work.ended()

@@ -2,7 +2,9 @@
 
 import asyncio
 import errno
+import gc
 import socket
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -81,23 +83,22 @@ async def test_a_second_server_is_refused() -> None:
 
 
 async def test_running_out_of_file_descriptors_is_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, calls = socket.socket.accept, []
+
+    def scarce(listening: socket.socket) -> Any:
+        calls.append(listening)
+        if len(calls) < 3:  # gone again, then one too many
+            raise BlockingIOError if len(calls) == 1 else OSError(errno.EMFILE, "too many")
+        return real(listening)
+
     async with serving() as server:
-        await settle()
-        loop = asyncio.get_running_loop()
-        real, calls = loop.sock_accept, []
-
-        async def scarce(sock: socket.socket) -> Any:
-            calls.append(sock)
-            if len(calls) == 1:
-                raise OSError(errno.EMFILE, "too many")
-            return await real(sock)
-
-        monkeypatch.setattr(loop, "sock_accept", scarce)
-        await server.client()  # taken by the accept that waits already; the next one fails
-        await settle()
-        assert server.clock.waits() == [0.5]
-        await server.clock.advance(0.5)
-        await server.client()
+        monkeypatch.setattr(socket.socket, "accept", scarce)
+        async with asyncio.TaskGroup() as tasks:
+            client = tasks.create_task(server.client())
+            await until(lambda: server.clock.waits() == [0.5])
+            assert not client.done()
+            await server.clock.advance(0.5)
+        assert len(calls) == 3
 
 
 async def test_a_connection_that_breaks_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,3 +139,16 @@ async def test_a_client_that_hangs_up_is_no_trouble(capsys: pytest.CaptureFixtur
         await until(lambda: sum(task.get_name() == "sessions/client" for task in asyncio.all_tasks()) == 1)
         assert (await other.turn("hello"))[-1]["type"] == "turn.completed"
     assert "sessions.connection_ended" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rounds", range(8))
+async def test_a_client_that_comes_with_the_stop_is_closed(rounds: int) -> None:
+    async with serving() as server:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(5)
+            client.connect(str(server.path))
+            await settle(rounds)
+            await server.stop()
+            with suppress(ConnectionResetError):
+                assert client.recv(1) == b""
+    gc.collect()  # an unclosed socket would be a warning, and with it an error

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bridge.channel import ChannelCredentials, ChannelSettings, ChannelSpec, FileKind, Limit, Unit
 from bridge.channel.fences import find_fences
+from bridge.channel.markdown import plain
 from bridge.channel.text import Render, defuse_mentions
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId
 from bridge.relay.outbox import (
@@ -60,6 +61,11 @@ def test_a_short_answer_is_one_part_with_an_id_of_its_own() -> None:
 def test_an_answer_without_anything_says_so_and_files_alone_need_no_text() -> None:
     assert texts(Content("  \n")) == [say(Text.EMPTY, Language.EN)]
     assert texts(Content("", (replace(FILE, caption=""),))) == []
+
+
+def test_what_is_blank_once_it_is_rendered_is_no_message() -> None:
+    assert texts(Content("| |\n|-|"), render=plain) == [say(Text.EMPTY, Language.EN)]
+    assert texts(Content("| |\n|-|", (replace(FILE, caption=""),)), render=plain) == []
 
 
 def test_captions_follow_the_text_and_files_follow_the_texts() -> None:

@@ -68,10 +68,10 @@ def compose(
     if together and len(split_text(together, limit, spec.render)) == 1:
         texts, carried = [spec.render(together)], tuple(one.held_id for one in held)
     else:
-        texts, carried = (
-            [spec.render(part) for part in split_text(own, limit, spec.render)] if own else [],
-            (),
-        )
+        shown = [spec.render(part) for part in split_text(own, limit, spec.render)]
+        texts, carried = [text for text in shown if text.strip()], ()
+        if not texts and not content.files:
+            texts = [say(Text.EMPTY, address.language)]
     parts = [_part(PartKind.TEXT, text) for text in texts]
     parts += [_part(PartKind.FILE, encode_file(file)) for file in content.files[: caps.files]]
     own_text = spec.render(own) if carried else ""

@@ -101,7 +101,7 @@ class InResponse:
         shown = await shown_to_adapter(part)
         if isinstance(shown, OutboundPart) and more and self.tells_of_more:
             note = say(Text.MORE, language_of(shown.text, "auto"))
-            shown = replace(shown, text=f"{shown.text}\n{note}")
+            shown = replace(shown, text=f"{shown.text.rstrip()}\n{note}")
         answer = shown if isinstance(shown, Refused) else await self._response(shown)
         if isinstance(answer, Refused):
             return answer

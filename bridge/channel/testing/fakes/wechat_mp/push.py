@@ -63,7 +63,10 @@ class Push:
 
 
 class Pusher:
-    """Pushes to ``to`` as the console's ``secrets`` say; ``told`` is called after each attempt."""
+    """Pushes to ``to`` as the console's ``account`` says; ``told`` is called after each attempt.
+
+    An attempt may take ``answer_seconds``, and the next begins ``again_seconds`` after it at the earliest.
+    """
 
     def __init__(
         self,
@@ -73,12 +76,13 @@ class Pusher:
         told: Callable[[], Awaitable[None]],
         attempts: int = ATTEMPTS,
         answer_seconds: float = ANSWER_SECONDS,
+        again_seconds: float = ANSWER_SECONDS,
     ) -> None:
         self.account = account
         self.to = to
         self.pushes: list[Push] = []
         self._world, self._told = world, told
-        self._attempts, self._answer_seconds = attempts, answer_seconds
+        self._attempts, self._answer_seconds, self._again_seconds = attempts, answer_seconds, again_seconds
 
     def request(self, fields: Fields) -> tuple[dict[str, str], bytes]:
         """Query and body of one attempt: each is sealed and signed afresh."""
@@ -122,7 +126,7 @@ class Pusher:
             await self._told()
             if attempt.is_over:
                 break
-            await clock.sleep(self._answer_seconds - (clock.monotonic() - began))
+            await clock.sleep(self._again_seconds - (clock.monotonic() - began))
         if not push.acknowledged:
             self._world.shown.append(Shown(push.sender, By.NOTICE, "text", OUT_OF_ORDER))
             await self._told()

@@ -53,7 +53,7 @@ class FakeWechatMp:
     Args:
         account: what the console says; its app id, token, key, mode and form.
         to: where followers' messages are pushed; may be set later.
-        attempts: how often one is pushed at most, as the platform does by default.
+        attempts: how often one is pushed at most; the times are the pusher's. All as the platform does.
         port: 0 takes any free one.
     """
 
@@ -67,13 +67,15 @@ class FakeWechatMp:
         clock: Clock | None = None,
         attempts: int = ATTEMPTS,
         answer_seconds: float = ANSWER_SECONDS,
+        again_seconds: float = ANSWER_SECONDS,
     ) -> None:
         self.account = account or Secrets(APP_ID, "fakeToken0001", new_key())
         self.app_secret = app_secret
         self.world = World(clock)
         self.tokens = TokenOffice(self.world.clock, self.account.app_id, app_secret)
         self.interface = Interface(self.world, self.tokens)
-        self.pusher = Pusher(self.account, to, self.world, self.changed, attempts, answer_seconds)
+        times = (answer_seconds, again_seconds)
+        self.pusher = Pusher(self.account, to, self.world, self.changed, attempts, *times)
         self.base = ""
         self.requests: list[str] = []  # method and path of each, without its query
         self._faults: dict[str, deque[Fault | Refusal | None]] = {}

@@ -201,8 +201,10 @@ def _markdown() -> Any:
 def _trimmed(line: list[Segment]) -> list[Segment]:
     """``line`` without blanks at its end that nobody sees."""
     kept = list(line)
-    while kept and not kept[-1].text.strip() and not (kept[-1].style and kept[-1].style.bgcolor):
-        kept.pop()
+    while kept and not (kept[-1].style and kept[-1].style.bgcolor):
+        last = kept.pop()
+        if text := last.text.rstrip():
+            return [*kept, last._replace(text=text)]
     return kept
 
 

@@ -48,15 +48,15 @@ class Terminal:
         Raises:
             KeyboardInterrupt: Ctrl-C. EOFError: Ctrl-D, or the terminal is gone.
         """
+        if self._editor is None:
+            return self._pasted(input(prompt.replace("\001", "").replace("\002", "")))
         if not typed and not self._has_key(prompt):
             return None
-        if self._editor is not None:
-            self._editor.set_startup_hook(lambda: self._editor.insert_text(typed))
+        self._editor.set_startup_hook(lambda: self._editor.insert_text(typed))
         try:
             return self._pasted(input(prompt))
         finally:
-            if self._editor is not None:
-                self._editor.set_startup_hook()
+            self._editor.set_startup_hook()
 
     def remember(self, text: str) -> None:
         """What was typed comes back with the arrow keys."""

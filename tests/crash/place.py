@@ -1,4 +1,4 @@
-"""A home with four accounts, and who they talk to: two Feishu apps and two systems behind webhooks."""
+"""A home with six accounts, and who they talk to: two Feishu apps, two systems, two WeChat accounts."""
 
 import json
 import socket
@@ -9,8 +9,10 @@ from pathlib import Path
 
 from bridge.channel.testing.fakes.feishu import OWNER, FakeFeishu
 from bridge.channel.testing.fakes.webhook import Account, FakeWebhookClient, new_secret
+from bridge.channel.testing.fakes.wechat_mp import FakeWechatMp
 from bridge.clock import SystemClock
 from bridge.paths import Home
+from tests.crash import followers
 
 WEBHOOK_OWNER = "sender-owner-of-the-webhook"
 REDELIVERY_SECONDS = (0.2, 0.3, 0.5, *[0.7] * 400)  # short ones, in place of the platforms' own
@@ -30,6 +32,8 @@ class Place:
     forgetful: FakeFeishu
     called: FakeWebhookClient
     asking: FakeWebhookClient
+    service: FakeWechatMp
+    answers: FakeWechatMp
 
     @property
     def secrets(self) -> list[str]:
@@ -44,7 +48,12 @@ class Place:
             for client in (self.called, self.asking)
             for secret in (client.account.secret, *client.account.callback_secrets)
         ]
-        return [*apps, *hooks, ASK_TOKEN]
+        accounts = [
+            secret
+            for fake in (self.service, self.answers)
+            for secret in (fake.app_secret, fake.account.token, fake.account.encoding_aes_key)
+        ]
+        return [*apps, *hooks, *accounts, ASK_TOKEN]
 
 
 def free_port() -> int:
@@ -66,7 +75,10 @@ async def place(folder: Path) -> AsyncIterator[Place]:
         forgetful.world.keep_uuid = _forget  # type: ignore[method-assign]  # it shows each sending, as others do
         called = await enter(_client(Account(f"{base}/webhook/called", new_secret(), (callback,))))
         asking = await enter(_client(Account(f"{base}/webhook/asking", new_secret(), (), ASK_TOKEN)))
-        found = Place(home, port, folder / "turns", folder / "log", feishu, forgetful, called, asking)
+        service = await enter(followers.wechat(base, "service", service=True))
+        answers = await enter(followers.wechat(base, "answers", service=False))
+        log, turns = folder / "log", folder / "turns"
+        found = Place(home, port, turns, log, feishu, forgetful, called, asking, service, answers)
         _write(found)
         yield found
 
@@ -108,6 +120,9 @@ def _write(place: Place) -> None:
         _private(
             home, home.credentials("webhook", name), json.dumps(hooks | {"ask_token": account.ask_token})
         )
+
+    for wechat, name in ((place.service, "service"), (place.answers, "answers")):
+        _private(home, home.credentials("wechat_mp", name), json.dumps(followers.credentials(wechat)))
 
 
 def _private(home: Home, path: Path, text: str) -> None:
@@ -152,4 +167,6 @@ private_hosts = ["{place.called.receiver.host}"]
 owner = "{WEBHOOK_OWNER}"
 senders = "anyone"
 remote_tools = "owner"
+{followers.table(place.service, "service")}
+{followers.table(place.answers, "answers")}
 """

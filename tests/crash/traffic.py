@@ -15,6 +15,7 @@ from bridge.channel.testing.fakes.feishu import OWNER, FakeFeishu, FakeFile, Fau
 from bridge.channel.testing.fakes.webhook import FakeWebhookClient, inline
 from bridge.cli.common import ask_daemon
 from bridge.errors import BridgeError
+from tests.crash.followers import Followers
 from tests.crash.journal import Journal, Message, look_at_all
 from tests.crash.place import WEBHOOK_OWNER, Place
 
@@ -34,6 +35,12 @@ class Traffic:
     pause_seconds: float = 0.4
     quiet: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def __post_init__(self) -> None:
+        self._followers = [
+            Followers(f"wechat_mp:{name}", fake, self.journal, self.rng, self.quiet, self.pause_seconds)
+            for name, fake in (("service", self.place.service), ("answers", self.place.answers))
+        ]
+
     async def write(self) -> None:
         place = self.place
         async with asyncio.TaskGroup() as people:
@@ -41,6 +48,8 @@ class Traffic:
                 self._start_feishu(people, account, fake)
             for account, client in (("webhook:called", place.called), ("webhook:asking", place.asking)):
                 self._start_webhook(people, account, client)
+            for some in self._followers:
+                some.start(people)
             people.create_task(self._post())
             people.create_task(self._spoil())
         for fake in (place.feishu, place.forgetful):
@@ -58,6 +67,8 @@ class Traffic:
     def look(self) -> None:
         place = self.place
         look_at_all(self.journal, place.feishu, place.forgetful, place.called, place.asking)
+        for some in self._followers:
+            some.look()
 
     # --- people ---------------------------------------------------------------------------------
 
@@ -202,6 +213,7 @@ class Traffic:
                     (Fault.DROP, Fault.DROP_AFTER, Fault.BROKEN, throttled(0.2), Refusal(230028))
                 )
                 fake.next(fault)
+            self._followers[0].spoil()
             await asyncio.sleep(0.2 + self.rng.random() * 0.6)
 
 

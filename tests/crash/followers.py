@@ -1,0 +1,163 @@
+"""Followers of two WeChat accounts, one with customer service and one that may only answer."""
+
+import asyncio
+import random
+import re
+import secrets
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+from bridge.channel.testing.fakes.wechat_mp import (
+    ACCOUNT,
+    FakeWechatMp,
+    Fault,
+    Outcome,
+    Push,
+    Refusal,
+    Secrets,
+    Shown,
+    new_key,
+)
+from bridge.clock import SystemClock
+from bridge.relay.texts import Language, Text, say
+from tests.crash.agent import TOKEN
+from tests.crash.journal import Journal, Message, Seen
+
+PEOPLE = 4
+AGAIN_SECONDS = 0.3  # in place of the platform's own five
+ATTEMPTS = 400
+PLENTY = (1_000_000, 1e9)  # messages that may follow what was written: refusals are asked for
+PATIENCE_SECONDS, LOOK_SECONDS = 20.0, 0.03
+LAST_TRIES = 5
+LATER, MORE = say(Text.LATER, Language.EN), "\n" + say(Text.MORE, Language.EN)
+SPOILS = (Fault.DROP, Fault.DROP_AFTER, Fault.BROKEN, Refusal(-1), Refusal(40003))
+
+
+@asynccontextmanager
+async def wechat(base: str, name: str, *, service: bool) -> AsyncIterator[FakeWechatMp]:
+    """A platform with one account, ``name``, that the daemon at ``base`` serves."""
+    account = Secrets(f"wxcrash{name}", secrets.token_hex(16), new_key())
+    async with AsyncExitStack() as stack:
+        fake = FakeWechatMp(
+            account,
+            f"app-secret-of-{name}",
+            to=f"{base}/wechat_mp/{name}",
+            clock=SystemClock(),
+            attempts=ATTEMPTS,
+            again_seconds=AGAIN_SECONDS,
+        )
+        fake.interface.service = service
+        fake.world.after_writing = PLENTY
+        yield await stack.enter_async_context(fake)
+
+
+def table(fake: FakeWechatMp, name: str) -> str:
+    return f"""
+[channels.wechat_mp.{name}]
+app_id = "{fake.account.app_id}"
+original_id = "{ACCOUNT}"
+base = "{fake.base}"
+customer_service = {"true" if fake.interface.service else "false"}
+owner = "oOwnerWhoNeverWrites"
+senders = "anyone"
+"""
+
+
+def credentials(fake: FakeWechatMp) -> dict[str, str]:
+    account = fake.account
+    return {
+        "app_secret": fake.app_secret,
+        "token": account.token,
+        "encoding_aes_key": account.encoding_aes_key,
+    }
+
+
+@dataclass
+class Followers:
+    """Those of one account. Nothing on this platform says what a message answers.
+
+    It is told by its token, and of a notice, which has none, by the order in which answers come.
+    """
+
+    account: str
+    fake: FakeWechatMp
+    journal: Journal
+    rng: random.Random
+    quiet: asyncio.Event
+    pause_seconds: float
+    _waiting: dict[str, list[Message]] = field(default_factory=lambda: defaultdict(list))
+    _asks: dict[str, bool] = field(default_factory=dict)  # whether a person was told to ask
+
+    def look(self) -> None:
+        self.journal.look(self.account, self.fake.sent, self._shows)
+
+    def _shows(self, shown: Shown) -> Iterator[Seen]:
+        self._asks[shown.to] = shown.text == LATER or shown.text.endswith(MORE)
+        if shown.text == LATER:
+            return
+        tokens, waiting = TOKEN.findall(shown.text), self._waiting[shown.to]
+        if not tokens and waiting:
+            tokens = [waiting[0].token]
+        to = tokens[-1] if tokens else ""
+        self._waiting[shown.to] = [message for message in waiting if message.token != to]
+        yield Seen(to, re.sub(re.escape(MORE) + r"\Z", "", shown.text), "")
+
+    def start(self, people: asyncio.TaskGroup) -> None:
+        for number in range(PEOPLE):
+            people.create_task(self._person(f"oFollowerNumber{number}"))
+
+    async def _person(self, openid: str) -> None:
+        """Write, ask for what waits as one is told; where answers are only fetched, write until all came."""
+        while not self.quiet.is_set():
+            await self._write(openid)
+            await asyncio.sleep(self.rng.random() * self.pause_seconds)
+        for _ in range(0 if self.fake.interface.service else LAST_TRIES):
+            if not self._waiting[openid]:
+                return
+            await self._write(openid)
+
+    async def _write(self, openid: str) -> None:
+        token = f"token-{secrets.token_hex(6)}"
+        message = Message(self.account, token, self.fake.world.new_id(), token, openid)
+        message.wants_long = self.rng.random() < 0.03
+        self.journal.add(message)
+        self._waiting[openid].append(message)
+        wish = f"Please answer {token}{' long' if message.wants_long else ''}"
+        push = self.fake.say(wish, sender=openid, message_id=message.message_id)
+        await push.over.wait()
+        message.acknowledged = push.acknowledged
+        await self._repeated(push, message)
+        await self._ask(openid)
+        await self._answered(message)
+
+    async def _repeated(self, push: Push, message: Message) -> None:
+        """What was acknowledged without a word may come again."""
+        if push.attempts[-1].outcome is Outcome.SILENT and self.rng.random() < 0.15:
+            again = self.fake.repeat(push)
+            message.again.append(again.message_id)
+            await again.over.wait()
+
+    async def _ask(self, openid: str) -> None:
+        """As long as one is told that more waits; once nothing comes, that was all."""
+        self.look()
+        while self._asks.get(openid):
+            push = self.fake.say("1", sender=openid)
+            await push.over.wait()
+            self.look()
+            if push.attempts[-1].outcome is Outcome.SILENT:
+                return
+
+    async def _answered(self, message: Message) -> None:
+        """An account with customer service sends later; what the other holds back comes with the next."""
+        if not self.fake.interface.service:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while not self.quiet.is_set() and not self.journal.is_answered(message):
+                    await asyncio.sleep(LOOK_SECONDS)
+
+    def spoil(self) -> None:
+        """What the platform does to a message by itself."""
+        self.fake.next(self.rng.choice(SPOILS))

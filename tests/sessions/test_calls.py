@@ -1,6 +1,7 @@
 """Tool calls: proposed, judged, run, reported."""
 
 import asyncio
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -217,6 +218,57 @@ async def test_arguments_are_bounded() -> None:
         client = await server.session()
         events = await client.turn("go")
         assert (types(events)[2:], events[-1]["code"]) == (["turn.failed"], "tool_limit")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "proposed"),
+    [
+        ({"text": "a\ud800"}, {"text": "a?"}),
+        ({"text": 10**30}, {"text": 10**30}),
+        (json.loads("[" * 200 + "]" * 200), None),
+        ({"text": float("nan")}, None),
+    ],
+)
+async def test_arguments_that_no_line_can_hold_are_mended_or_refused(arguments: Any, proposed: Any) -> None:
+    async with serving(calling("look", arguments), tools=Notes()) as server:
+        client = await server.session()
+        events = await client.turn("go")
+        if proposed is None:
+            assert (types(events)[2:], events[-1]["code"]) == (["turn.failed"], "tool_limit")
+        else:
+            assert events[2]["arguments"] == proposed
+
+
+async def test_a_call_that_no_step_asked_for_is_a_mistake_of_the_agent() -> None:
+    async def unasked(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        asked, other = (ToolCall(name="look", arguments={}) for _ in range(2))
+        await sink.completed("one", [asked])
+        await gate.call(asked)
+        await gate.call(asked if turn.prompt == "twice" else other)
+        raise AssertionError
+
+    notes = Notes()
+    async with serving(ScriptedAgent(twice=unasked, other=unasked), tools=notes) as server:
+        client = await server.session()
+        for prompt in ("twice", "other"):
+            assert (await client.turn(prompt))[-1]["code"] == "internal_error"
+        assert len(notes.read.ran) == 2
+
+
+async def test_a_question_that_stays_unanswered_is_denied_where_there_is_a_limit() -> None:
+    notes, table = Notes(), SessionsTable(approval_seconds=0.01)
+    async with serving(calling("write", {}), tools=notes, table=table) as server:
+        client = await server.session()
+        client.ask("turn.start", prompt="go")
+        asked = (await client.until("approval.requested"))[-1]
+        completed, *_, ended = await client.until(*ENDS)
+        assert (completed["type"], completed["success"], ended["type"]) == (
+            "tool.completed", False, "turn.completed",
+        )  # fmt: skip
+        assert "denied" in completed["output"]
+        client.ask("approval.resolve", approval_id=asked["approval_id"], approved=True)
+        assert await client.error() == "approval_not_found"
+        assert notes.write.ran == []
 
 
 async def test_calls_made_at_once_run_one_after_the_other() -> None:

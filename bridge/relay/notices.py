@@ -70,11 +70,10 @@ class Notices:
         self._store, self._clock, self._reached, self._log = store, clock, reached, log
         self._logged: dict[str, str] = {}
 
-    async def tell(self, topic: str, state: str, text: Text, *, about: str = "", **values: object) -> bool:
+    async def tell(self, topic: str, state: str, text: Text, **values: object) -> bool:
         """Tell ``text`` where the owner wrote last, unless ``state`` was told last. True: it is stored now.
 
-        ``state`` "" is that all is well. Not through the account that it is ``about``; while no other has
-        contact nobody is told, so call again while it is so.
+        ``state`` "" is that all is well. While no account has contact nobody is told: call again while it is so.
 
         Raises:
             StoreError: nothing was stored.
@@ -85,7 +84,7 @@ class Notices:
         if await self._store.get(ToldOf(topic)) == state:
             return False
         for chat in await self._store.get(OwnerChats()):
-            account = self._reached(chat) if chat.account != about else None
+            account = self._reached(chat)
             if account is not None:
                 return await self._post(
                     chat, account, topic, state, say(text, Language(chat.language), **values)

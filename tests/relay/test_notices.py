@@ -145,13 +145,6 @@ async def test_the_next_known_chat_is_told_where_the_last_one_cannot_be_reached(
         assert await here.texts(A) == [FULL[Language.EN]]
 
 
-async def test_nobody_is_told_through_the_account_that_it_is_about(tmp_path: Path) -> None:
-    async with notices(tmp_path, chat(A)) as here:
-        assert not await here.notices.tell("deaf", "deaf", Text.DISK_FULL, about=A, percent=20)
-        assert await here.texts(A) == []
-        assert here.log.lines == [("notice", "deaf")]
-
-
 async def test_what_could_not_be_told_is_told_later_if_it_is_still_so(tmp_path: Path) -> None:
     async with notices(tmp_path, chat(A)) as here:
         account = here.accounts.pop(A)

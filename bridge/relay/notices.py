@@ -73,7 +73,8 @@ class Notices:
     async def tell(self, topic: str, state: str, text: Text, **values: object) -> bool:
         """Tell ``text`` where the owner wrote last, unless ``state`` was told last. True: it is stored now.
 
-        ``state`` "" is that all is well. While no account has contact nobody is told: call again while it is so.
+        ``state`` "" is that all is well. While no account has contact nobody is told: call again as long as
+        it is so.
 
         Raises:
             StoreError: nothing was stored.

@@ -99,7 +99,7 @@ def test_the_first_upkeep_forgets_nothing_whose_last_use_is_not_known_to_be_long
 
 
 def deaths(path: Path, to: Path, number: int) -> Iterator[Path]:
-    """The file and its log as a process leaves them that is killed at each statement of the n-th migration."""
+    """The file and its log as a process leaves them that is killed at each statement of a migration."""
     script = list(schema.statements(schema.migrations()[number - 1]))
     with closing(database.connect_writer(path)) as db:
         schema.migrate(db, schema.migrations()[: number - 1])

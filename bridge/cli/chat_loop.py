@@ -215,6 +215,7 @@ class Chat:
         try:
             for sent in [one for one in self._pending if one.recalled and one.maybe and not one.told]:
                 self._desk.client.recall(sent.id)
+                self._found()
                 sent.taken = sent.told = True  # it is not sent any more, and ends as one that was
             for sent in [one for one in self._pending if not one.taken and not one.recalled]:
                 self._push_one(sent)
@@ -232,6 +233,7 @@ class Chat:
             self._screen.error(visible(str(error)))
             self._forget(sent.id)
             return
+        self._found()
         sent.taken = sent.maybe = True
         if outcome == "busy":
             self._screen.notice(self._say(Word.BUSY))
@@ -319,11 +321,15 @@ class Chat:
             case Lost():
                 self._lost()
             case Back():
-                self._gone, self._retry_at = False, 0.0
-                self._screen.note(self._say(Word.BACK))
+                self._found()
                 self._push()
             case Failed(error):
                 raise error
+
+    def _found(self) -> None:
+        if self._gone:
+            self._gone, self._retry_at = False, 0.0
+            self._screen.note(self._say(Word.BACK))
 
     def _lost(self) -> None:
         self._retry_at = self._desk.monotonic() + RETRY_SECONDS

@@ -10,7 +10,7 @@ from bridge.cli import chat_feed
 from bridge.cli.chat_client import Part, Progress
 from bridge.cli.chat_feed import Back, Came, Event, Failed, Feed, Lost, Moved
 from bridge.paths import Home
-from tests.cli.console import FakeConsole, client_of, console_home, fake_console, part, turn
+from tests.cli.console import client_of, console_home, fake_console, part, turn
 
 WAIT_SECONDS = 20.0
 

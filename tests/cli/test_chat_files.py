@@ -109,7 +109,7 @@ def test_a_copy_that_fails_midway_leaves_nothing(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(chat_files.shutil, "copyfileobj", full)
     monkeypatch.setattr(chat_files.tempfile, "tempdir", str(tmp_path / "files"))
-    with pytest.raises(BridgeError, match="a.txt could not be saved: No space left"):
+    with pytest.raises(BridgeError, match=r"a\.txt could not be saved: No space left"):
         save(arrived(tmp_path, "a.txt"), tmp_path / "files")
     assert [path for path in (tmp_path / "files").rglob("*") if path.is_file()] == []
 

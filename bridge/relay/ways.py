@@ -28,6 +28,9 @@ from bridge.relay.texts import Text, language_of, say
 from bridge.store.contract import OutboxPart, PartKind
 
 
+_GONE = Refused("the file is gone")
+
+
 class Way(Protocol):
     async def send(self, part: OutboxPart, more: bool) -> SendOutcome | None:
         """Send it; ``more`` waits behind it. None: it was not taken, and can be tried again at once.
@@ -75,12 +78,12 @@ class BySending:
         raise OutcomeUnknownError("the adapter failed: this is a bug")
 
     async def _send(self, part: OutboxPart) -> SendOutcome:
-        shown = await shown_to_adapter(part)
-        if isinstance(shown, OutboundPart):
-            return await self.channel.send(shown)
+        if part.kind is PartKind.TEXT:
+            return await self.channel.send(text_of(part))
         if not isinstance(self.channel, SendsFiles):
             return Refused("this channel takes no files")
-        return shown if isinstance(shown, Refused) else await self.channel.send_file(shown)
+        file = await file_of(part)
+        return await self.channel.send_file(file) if file is not None else _GONE
 
     def leave(self) -> None:
         """There is nothing to give back."""
@@ -98,11 +101,8 @@ class InResponse:
     used: bool = False
 
     async def send(self, part: OutboxPart, more: bool) -> SendOutcome | None:
-        shown = await shown_to_adapter(part)
-        if isinstance(shown, OutboundPart) and more and self.tells_of_more:
-            note = say(Text.MORE, language_of(shown.text, "auto"))
-            shown = replace(shown, text=f"{shown.text.rstrip()}\n{note}")
-        answer = shown if isinstance(shown, Refused) else await self._response(shown)
+        shown = self._text_of(part, more) if part.kind is PartKind.TEXT else await file_of(part)
+        answer = await self._response(shown) if shown is not None else _GONE
         if isinstance(answer, Refused):
             return answer
         self.used = True
@@ -110,6 +110,13 @@ class InResponse:
         if how is None:
             raise OutcomeUnknownError("the response broke off")
         return Delivered(keep_file_seconds=answer.keep_file_seconds) if how else None
+
+    def _text_of(self, part: OutboxPart, more: bool) -> OutboundPart:
+        shown = text_of(part)
+        if not more or not self.tells_of_more:
+            return shown
+        note = say(Text.MORE, language_of(shown.text, "auto"))
+        return replace(shown, text=f"{shown.text.rstrip()}\n{note}")
 
     async def _response(self, part: OutboundPart | OutboundFile) -> Answer | Refused:
         self.used = True  # one that no response could be made for is not tried again
@@ -127,13 +134,19 @@ class InResponse:
             self.offers.put_back(self.offer)
 
 
-async def shown_to_adapter(part: OutboxPart) -> OutboundPart | OutboundFile | Refused:
-    """A stored part as an adapter takes it; Refused where its file is gone."""
-    body = part.body
-    if part.marked:
-        body = outbox.marked(body, part.kind, language_of(body, "auto"))
-    if part.kind is PartKind.TEXT:
-        return outbox.to_text(part, body)
-    file = outbox.to_file(part, body)
+def text_of(part: OutboxPart) -> OutboundPart:
+    """A stored text part as an adapter takes it."""
+    return outbox.to_text(part, _body_of(part))
+
+
+async def file_of(part: OutboxPart) -> OutboundFile | None:
+    """A stored file part as an adapter takes it; None where its copy is gone."""
+    file = outbox.to_file(part, _body_of(part))
     there = await asyncio.to_thread(Path.is_file, file.path)
-    return file if there else Refused("the file is gone")
+    return file if there else None
+
+
+def _body_of(part: OutboxPart) -> str:
+    if not part.marked:
+        return part.body
+    return outbox.marked(part.body, part.kind, language_of(part.body, "auto"))

@@ -27,7 +27,6 @@ from bridge.relay.settle import settled
 from bridge.relay.texts import Text, language_of, say
 from bridge.store.contract import OutboxPart, PartKind
 
-
 _GONE = Refused("the file is gone")
 
 

@@ -91,13 +91,18 @@ def migrate(db: sqlite3.Connection, scripts: list[str]) -> None:
 
 
 def statements(script: str) -> Iterator[str]:
-    """The script's statements. (``executescript`` would commit before it starts.)"""
+    """The script's statements, the last with or without its semicolon.
+
+    (``executescript`` would commit before it starts.)
+    """
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
+    if statement.strip():
+        yield statement
 
 
 def check(db: sqlite3.Connection, path: Path) -> None:

@@ -177,3 +177,14 @@ def test_damage_inside_is_found_when_the_file_is_small(path: Path, monkeypatch: 
         schema.open_file(path)
     monkeypatch.setattr(database, "CHECKED_BYTES", 0)
     schema.open_file(path).close()
+
+
+def test_a_script_s_last_statement_needs_no_semicolon() -> None:
+    """And what stands behind it may be a comment."""
+    for script in ("CREATE TABLE a (x);\nCREATE TABLE b (x)", "CREATE TABLE a (x);\n-- that is all\n\n"):
+        with sqlite3.connect(":memory:") as db:
+            for statement in schema.statements(script):
+                db.execute(statement)
+            names = [row[0] for row in db.execute("SELECT name FROM sqlite_master ORDER BY name")]
+        db.close()
+        assert names == (["a", "b"] if "b" in script else ["a"])

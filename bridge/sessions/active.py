@@ -33,6 +33,9 @@ FAILURE_CHARACTERS = 300
 End = Callable[[int], TurnEvent]
 """The terminal event, given its number."""
 
+Ending = SessionTrimmed | TurnEvent
+"""What is told when the end is recorded."""
+
 
 class ActiveTurn:
     """``begun`` is set once the client was told that the turn has started."""
@@ -119,14 +122,15 @@ class ActiveTurn:
         if not self._recorded:
             await self._context.events.send(ending, reply_seconds)
             return
-        trim = await self._trim() if completed else None
+        trim = self._context.history.trim(self._scope.entries) if completed else None
+        endings: list[Callable[[int], Ending]] = [self._trimmed(trim), ending] if trim else [ending]
 
-        async def record(event: TurnEvent) -> None:
+        async def record(event: Ending) -> None:
             await self._record(event, completed, trim)
 
-        await self._context.events.send_recorded(ending, record, reply_seconds)
+        await self._context.events.send_recorded(endings, record, reply_seconds)
 
-    async def _record(self, event: TurnEvent, completed: bool, trim: Trim | None) -> None:
+    async def _record(self, event: Ending, completed: bool, trim: Trim | None) -> None:
         """Store the turn's end, and what it adds to the history when it was completed."""
         added = self._scope.entries if completed else []
         said = [self._scope.said] if self._scope.said else []
@@ -152,21 +156,14 @@ class ActiveTurn:
         except StoreError as error:
             log.error("turn.end_not_recorded", session=self._context.session_id, error=error)
 
-    async def _trim(self) -> Trim | None:
-        """Tell the client what gives way to this turn, if anything has to; returns that."""
-        trim = self._context.history.trim(self._scope.entries)
-        if trim:
-            await self._context.events.send(
-                lambda seq: SessionTrimmed(
-                    request_id=self.work.request_id,
-                    session_id=self._context.session_id,
-                    seq=seq,
-                    removed_messages=trim.removed,
-                    history_bytes=trim.left_bytes,
-                ),
-                self._context.services.deadlines.reply,
-            )
-        return trim
+    def _trimmed(self, trim: Trim) -> Callable[[int], SessionTrimmed]:
+        return lambda seq: SessionTrimmed(
+            request_id=self.work.request_id,
+            session_id=self._context.session_id,
+            seq=seq,
+            removed_messages=trim.removed,
+            history_bytes=trim.left_bytes,
+        )
 
     def _ending(self, error: BaseException | None) -> End:
         usage = self._run.usage

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from bridge.errors import StoreError
@@ -158,16 +158,17 @@ class Numbered:
             await self._outbound.room(len(frame), seconds)
 
     async def send_recorded(
-        self, make: Make[E], record: Callable[[E], Awaitable[None]], seconds: float
+        self, makes: Sequence[Make[E]], record: Callable[[E], Awaitable[None]], seconds: float
     ) -> None:
-        """As ``send``; before, ``record`` stores the event. Nothing else is numbered in between."""
+        """As ``send``, for all; before, ``record`` stores the last. Nothing else is numbered in between."""
         async with self._lock:
-            event = make(self._last + 1)
-            frame = self._outbound.encode(event)
-            await record(event)
-            self._reserved = self._last + 1
-            await self._outbound.room(len(frame), seconds)
-            self._append(frame)
+            events = [make(self._last + nth) for nth, make in enumerate(makes, 1)]
+            frames = [self._outbound.encode(event) for event in events]
+            await record(events[-1])
+            self._reserved = self._last + len(frames)
+            for frame in frames:
+                await self._outbound.room(len(frame), seconds)
+                self._append(frame)
 
     def _append(self, frame: bytes) -> None:
         self._outbound.append(frame)

@@ -283,6 +283,23 @@ async def test_the_oldest_turns_give_way_to_a_note_and_the_client_is_told(
         assert len((await stored(server, client)).history) == 5
 
 
+async def test_what_is_told_to_be_trimmed_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "MOST_ENTRIES", 5)
+    async with serving(ScriptedAgent()) as server:
+        client = await server.session()
+        for prompt in "ab":
+            await client.turn(prompt)
+        server.store.failing = {EndTurn}
+        events = await client.turn("c")
+        assert [event["type"] for event in events][-2:] == ["assistant.completed", "turn.failed"]
+        server.store.failing.clear()
+        assert [event["type"] for event in await client.turn("d")][-2:] == [
+            "session.trimmed",
+            "turn.completed",
+        ]
+        assert client.numbers() == list(range(1, client.numbers()[-1] + 1))
+
+
 async def test_a_turn_that_is_more_than_the_history_holds_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "MOST_ENTRIES", 1)
     async with serving(ScriptedAgent()) as server:

@@ -194,7 +194,7 @@ async def test_nothing_is_numbered_while_a_recorded_event_is_stored() -> None:
         seen.append(event.seq)
 
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(events.send_recorded(paused, record, 1))
+        tasks.create_task(events.send_recorded([paused], record, 1))
         await settle()
         tasks.create_task(events.send(paused))
         await settle()
@@ -210,5 +210,5 @@ async def test_an_event_that_cannot_be_recorded_is_not_sent() -> None:
         raise StoreError("full")
 
     with pytest.raises(StoreError):
-        await events.send_recorded(paused, record, 1)
+        await events.send_recorded([paused], record, 1)
     assert events.last == 0

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,21 @@ async def test_case_84_a_phone_s_photo_is_a_picture_from_anybody() -> None:
         await here.answered(1)
         (photo,) = attachments(here)
         assert (photo["kind"], photo["mime"]) == ("image", "image/heic")
+
+
+async def test_case_84_a_phone_s_photo_that_cannot_be_read_is_a_file_for_the_owner_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)  # as if it were not installed
+    async with desk(settings=TOOLS) as here:
+        here.channel.files["k"] = heic()
+        photo = RemoteFile("k", FileKind.IMAGE, "IMG_1.HEIC")
+        await here.say("see", files=(photo,))
+        await here.answered(1)
+        assert [(one["kind"], one["mime"]) for one in attachments(here)] == [("file", "image/heic")]
+        await here.say("see", STRANGER, files=(photo,))
+        assert "[image IMG_1.HEIC: not opened for this sender.]" in (await here.answered(2))[1]
+        assert on_disk(here) == ["IMG_1.HEIC"]
 
 
 # --- 85, and what several messages refer to -----------------------------------------------------

@@ -1,7 +1,11 @@
 """What an account lets go of in time."""
 
-from bridge.channel.testing.clock import until
-from tests.relay.harness import STRANGER, desk
+import os
+
+from bridge.channel.testing.clock import START, until
+from tests.relay.harness import STRANGER, desk, homes
+
+THEN = START.timestamp()  # as old as the test is
 
 
 async def test_idle_sessions_are_closed_and_only_a_stranger_s_history_is_dropped() -> None:
@@ -25,4 +29,16 @@ async def test_received_files_are_swept_when_their_time_is_over() -> None:
         await until(lambda: bool(here.clock.waits()))  # the sweep at the start is over
         here.clock.jump(10 * 365 * 86_400)
         await here.clock.advance(3700)
-        await until(lambda: not old.exists())
+        await until(lambda: not old.parent.exists())
+        assert old.parent.parent.is_dir()
+
+
+async def test_received_files_over_the_quota_are_swept_at_the_start() -> None:
+    async with homes() as home:
+        kept = [home.inbox("test", "a", "0123456789abcdef") / f"{n}-a.bin" for n in range(3)]
+        home.private_dir(kept[0].parent)
+        for stamp, path in enumerate(kept):
+            path.write_bytes(bytes(600 * 1024))
+            os.utime(path, (THEN + stamp, THEN + stamp))
+        async with desk(home=home, media={"quota_mib": 1}):
+            await until(lambda: [path.exists() for path in kept] == [False, False, True])

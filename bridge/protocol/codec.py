@@ -5,7 +5,6 @@ more, by `json_rules`. What pydantic read is the result in either case.
 """
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -13,29 +12,37 @@ from pydantic import TypeAdapter, ValidationError
 from bridge.protocol import json_rules
 from bridge.protocol.errors import ProtocolError, Reason
 from bridge.protocol.events import ServerEvent
-from bridge.protocol.inventory import nothing_else
+from bridge.protocol.inventory import is_tagged, nothing_else
 from bridge.protocol.messages import ClientMessage
-from bridge.protocol.wire import Wire
+from bridge.protocol.wire import Wire, write
+
+__all__ = ["read_client_message", "read_server_event", "reader", "write"]
 
 
-def reader(wire: Any) -> Callable[[bytes], Any]:
+def reader(wire: Any, otherwise: Callable[[bytes], Any] | None = None) -> Callable[[bytes], Any]:
     """A function that reads one wire type, a union of them or an enum. Make it once, at import.
 
-    It takes a line, with or without its ending, and raises ProtocolError if that is not of the type.
+    It takes a line, with or without its ending, and raises ProtocolError if that is not of the type. A line
+    of a type that the union does not know is read by ``otherwise``, where that is given. A struct with a tag
+    is read inside its union alone.
 
     >>> from bridge.protocol.shared import Usage
     >>> reader(Usage)(b'{"input_tokens":7}')
     Usage(input_tokens=7, output_tokens=None)
     """
+    if is_tagged(wire):
+        raise TypeError(f"{wire.__name__} has a tag: read the union that it belongs to")
     validate = TypeAdapter(wire).validator.validate_json
-    holds_fields = not (isinstance(wire, type) and issubclass(wire, StrEnum))
 
     def read(line: bytes) -> Any:
         try:
             model = validate(line)
         except ValidationError as error:
-            raise _refusal(line, error) from None  # its text holds the values
-        if holds_fields and not nothing_else(line, model):
+            refusal = _refusal(line, error)
+            if otherwise is None or (refusal.reason, refusal.field) != (Reason.UNKNOWN_VARIANT, "type"):
+                raise refusal from None  # its text holds the values
+            return otherwise(line)
+        if not nothing_else(line, model):
             _check(json_rules.parse(line), model)
         return model
 
@@ -44,11 +51,6 @@ def reader(wire: Any) -> Callable[[bytes], Any]:
 
 read_client_message: Callable[[bytes], ClientMessage] = reader(ClientMessage)
 read_server_event: Callable[[bytes], ServerEvent] = reader(ServerEvent)
-
-
-def write(model: Wire) -> bytes:
-    """The compact JSON of ``model``, without a newline, byte for byte as the protocol wants it."""
-    return model.__pydantic_serializer__.to_json(model)
 
 
 def _check(tree: Any, model: Any, path: tuple[str, ...] = ()) -> None:

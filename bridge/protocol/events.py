@@ -2,23 +2,27 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainSerializer
+from pydantic import AfterValidator, Field
 
 from bridge.protocol.shared import DaemonStatus, Origin, Peer, QueueEntry, Usage
 from bridge.protocol.wire import U32, U64, Many, Maybe, Wire
 
+_SCALARS = frozenset({str, int, bool, float, type(None)})
+
 
 def _sorted_keys(value: Any) -> Any:
     """Free-form JSON with the keys of every object in order, so that equal values have equal bytes."""
-    if isinstance(value, dict):
-        return {key: _sorted_keys(value[key]) for key in sorted(value)}
-    if isinstance(value, list | tuple):
+    if type(value) is dict:
+        return {
+            key: item if type(item := value[key]) in _SCALARS else _sorted_keys(item) for key in sorted(value)
+        }
+    if type(value) in (list, tuple):
         return [_sorted_keys(item) for item in value]
     return value
 
 
-FreeForm = Annotated[Any, PlainSerializer(_sorted_keys)]
-"""Any JSON: what an agent passes to a tool."""
+FreeForm = Annotated[Any, AfterValidator(_sorted_keys)]
+"""Any JSON: what an agent passes to a tool. Put in order as it is read or made, so that writing is quick."""
 
 
 class SessionEvent(Wire):

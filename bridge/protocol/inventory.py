@@ -1,119 +1,98 @@
-"""Decide from a line's quotes alone whether it holds anything besides what was read from it.
+"""Decide from a line's bytes alone whether it surely holds nothing besides what was read from it.
 
-Pydantic ignores repeated keys and whatever stands under an unknown one. Either needs at least one string more
-than the values that were read, so a line with just their number of quotes holds neither, and most other
-refusals of `json_rules` (depth, NaN, numbers out of range) can only stand there or in free-form values.
-What is left is looked at here: ``-0``, and the free-form values themselves.
+Pydantic ignores repeated keys and whatever stands under an unknown one. Two looks show that there is none, so
+that `json_rules` need not read the line once more:
 
-This runs for every message and is written for speed: no ``isinstance`` with models, which is slow.
+- Either needs a string more than what was read, and a string has two quotes. So a line with just the quotes
+  that its type must have holds neither, and no quote in a text. All that may break a rule then is ``-0``.
+- A line that is, byte for byte, what would be written for the value read from it holds what is written and
+  no more. The rules refuse nothing that is written, but for free-form values that are too deep or too large.
+
+This is done for every message and written for speed.
 """
 
+from enum import StrEnum
 from typing import Any, Literal, NamedTuple, get_origin
 
 from bridge.protocol.wire import Wire
-
-_DOUBT = -(2**63)
-"""Added to a count, it fits no line."""
 
 _SHORT = 1024
 """Bytes under which count() is quicker than replace(), which is six times as fast on a long text."""
 
 _FREE_LEVELS = 100
-"""How deep free-form values may be for a count: the messages around them need less than the rest of 127."""
+"""How deep free-form values may be: the messages around them need less than the rest of 127."""
+
+_HARMLESS = 256
+"""Bytes in which no free-form value is too deep, nor a number too large."""
 
 
 class _Shape(NamedTuple):
-    """What every line of a type must hold: its required fields and its tag."""
+    """What lines of a type must hold."""
 
-    names: frozenset[str]
-    strings: int  # keys included, without what is inside `nested`
+    quotes: int  # with the required fields and the tag alone; 0 where that does not tell enough
     integers: tuple[str, ...]
-    nested: tuple[str, ...]
+    free: tuple[str, ...]
 
 
-class _Shapes(dict[type[Wire], _Shape]):
-    def __missing__(self, wire: type[Wire]) -> _Shape:
-        kinds = {
-            name: Literal if get_origin(field.annotation) is Literal else field.annotation
-            for name, field in wire.model_fields.items()
-            if field.is_required() or get_origin(field.annotation) is Literal
-        }
-        strings = len(kinds) + sum(kind in (str, Literal) for kind in kinds.values())
-        integers = tuple(name for name, kind in kinds.items() if kind is int)
-        nested = tuple(name for name, kind in kinds.items() if kind not in (str, int, bool, Literal))
-        self[wire] = _Shape(frozenset(kinds), strings, integers, nested)
+class _Shapes(dict[type[Wire | StrEnum], _Shape]):
+    def __missing__(self, wire: type[Wire] | type[StrEnum]) -> _Shape:
+        self[wire] = _shape(wire)
         return self[wire]
 
 
 _SHAPES = _Shapes()
 
 
-def nothing_else(line: bytes, model: Wire) -> bool:
+def nothing_else(line: bytes, model: Any) -> bool:
     """Whether ``line``, from which ``model`` was read, surely holds nothing that the protocol refuses."""
-    names, strings, integers, nested = _SHAPES[type(model)]
-    if nested or model.__pydantic_fields_set__ != names:
-        strings = _strings_of(model, line)
-    else:
+    quotes, integers, free = _SHAPES[type(model)]
+    if (line.count(b'"') if len(line) < _SHORT else _quotes(line)) == quotes:
         fields = model.__dict__
         for name in integers:
-            if not fields[name] and b"-0" in line:
-                return False
-    inside = _quotes(line) - 2 * strings
-    return not inside or (inside > 0 and inside == _escaped_quotes(line))
+            if not fields[name]:
+                break  # it may have been -0
+        else:
+            return True
+    if model.__pydantic_serializer__.to_json(model) != line:
+        return False
+    return len(line) < _HARMLESS or all(_is_harmless(getattr(model, name), _FREE_LEVELS) for name in free)
+
+
+def is_tagged(wire: Any) -> bool:
+    """Whether it is a struct with a tag. Looks count on that being there, as it is inside a union."""
+    if not isinstance(wire, type) or not issubclass(wire, Wire):
+        return False
+    return any(get_origin(field.annotation) is Literal for field in wire.model_fields.values())
 
 
 def _quotes(line: bytes) -> int:
-    if len(line) < _SHORT:
-        return line.count(b'"')
-    return len(line) - len(line.replace(b'"', b""))
+    """Those of a long line, or -1 where counting is dear and of no use: code has many inside its text."""
+    return -1 if b'\\"' in line[:_SHORT] else len(line) - len(line.replace(b'"', b""))
 
 
-def _escaped_quotes(line: bytes) -> int:
-    return line.replace(b"\\\\", b"").count(b'\\"')
+def _shape(wire: type[Wire] | type[StrEnum]) -> _Shape:
+    if issubclass(wire, StrEnum):
+        return _Shape(2, (), ())  # a line that is one text
+    kinds = {name: field.annotation for name, field in wire.model_fields.items()}
+    tags = [name for name, kind in kinds.items() if get_origin(kind) is Literal]
+    due = [kinds[name] for name, field in wire.model_fields.items() if field.is_required()]
+    integers = tuple(
+        name for name, field in wire.model_fields.items() if field.is_required() and kinds[name] is int
+    )
+    told = all(kind in (str, int, bool) for kind in due)
+    quotes = 2 * (len(due) + due.count(str) + 2 * len(tags)) if told else 0
+    return _Shape(quotes, integers, tuple(name for name, kind in kinds.items() if kind is Any))
 
 
-def _strings_of(model: Wire, line: bytes) -> int:
-    """How many strings, keys included, a line needs for ``model``; ``_DOUBT`` if that does not settle it."""
-    names, count, integers, nested = _SHAPES[type(model)]
-    given, fields = model.__pydantic_fields_set__, model.__dict__
-    for name in integers:
-        if not fields[name] and b"-0" in line:
-            return _DOUBT
-    for name in nested:
-        count += _strings(fields[name], line)
-    if given != names:
-        if not given >= names:
-            return _DOUBT  # no tag, in a struct that is read on its own
-        for name in given - names:
-            count += 1 + _strings(fields[name], line)
-    return count
-
-
-def _strings(value: Any, line: bytes) -> int:
-    kind = type(value)
-    if kind is str:
-        return 1
-    if kind is int:
-        return 0 if 0 < value < 2**64 or (not value and b"-0" not in line) else _DOUBT
-    if kind in _SHAPES or hasattr(kind, "__pydantic_fields__"):
-        return _strings_of(value, line)
-    if kind is tuple:
-        return sum([_strings(item, line) for item in value])
-    if isinstance(value, str):
-        return 1  # a member of an enum
-    return _free_strings(value, _FREE_LEVELS)
-
-
-def _free_strings(value: Any, levels: int) -> int:
+def _is_harmless(value: Any, levels: int) -> bool:
+    """Whether a free-form value is not too deep, and all its numbers fit into a double."""
     match value:
-        case str():
-            return 1
-        case None | bool():
-            return 0
+        case None | bool() | str():
+            return True
         case dict() if levels:
-            return len(value) + sum(_free_strings(item, levels - 1) for item in value.values())
+            return all(_is_harmless(item, levels - 1) for item in value.values())
         case list() if levels:
-            return sum(_free_strings(item, levels - 1) for item in value)
-        case int() | float() if abs(value) < 2**64:
-            return 0
-    return _DOUBT
+            return all(_is_harmless(item, levels - 1) for item in value)
+        case int() | float():
+            return abs(value) < 2**64
+    return False

@@ -12,7 +12,6 @@ from pydantic import Field
 
 from bridge.protocol import commands, events, messages, shared
 from bridge.protocol.codec import reader
-from bridge.protocol.errors import ProtocolError, Reason
 from bridge.protocol.wire import U32, U64, Items, Many, Maybe, Text, Wire
 
 
@@ -143,19 +142,8 @@ class UnknownEvent(Wire):
 
 
 read_client_message: Callable[[bytes], ClientMessage] = reader(ClientMessage)
-_read_known: Callable[[bytes], ServerEvent] = reader(ServerEvent)
-_read_unknown: Callable[[bytes], UnknownEvent] = reader(UnknownEvent)
+read_server_event: Callable[[bytes], ServerEvent | UnknownEvent] = reader(ServerEvent, reader(UnknownEvent))
+"""Reads an event of a server that may be newer than this client.
 
-
-def read_server_event(line: bytes) -> ServerEvent | UnknownEvent:
-    """Read an event of a server that may be newer than this client.
-
-    Raises:
-        ProtocolError: the line is no event at all, or one of a known type with wrong fields.
-    """
-    try:
-        return _read_known(line)
-    except ProtocolError as error:
-        if (error.reason, error.field) != (Reason.UNKNOWN_VARIANT, "type"):
-            raise
-    return _read_unknown(line)
+Raises ProtocolError: the line is no event at all, or one of a known type with wrong fields.
+"""

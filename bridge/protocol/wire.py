@@ -15,6 +15,11 @@ class Wire(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
 
+def write(model: Wire) -> bytes:
+    """The compact JSON of ``model``, without a newline, byte for byte as the protocol wants it."""
+    return model.__pydantic_serializer__.to_json(model)
+
+
 U32 = Annotated[int, Field(ge=0, le=2**32 - 1)]
 U64 = Annotated[int, Field(ge=0, le=2**64 - 1)]
 

@@ -7,7 +7,7 @@ import pytest
 
 from bridge.protocol.codec import read_client_message, read_server_event, reader, write
 from bridge.protocol.errors import ProtocolError, Reason
-from bridge.protocol.events import AssistantDelta, ToolProposed
+from bridge.protocol.events import AssistantDelta, ServerEvent, ToolProposed
 from bridge.protocol.messages import TurnStart
 from bridge.protocol.shared import Attachment, Usage
 from tests.protocol.wire_vectors import READERS, VECTORS, line_of, of_kind
@@ -170,6 +170,20 @@ def test_a_struct_is_read_by_a_reader_of_its_own() -> None:
     assert reader(Usage)(b'{"input_tokens":0}') == Usage(input_tokens=0)
     with pytest.raises(ProtocolError, match=r"^not_a_message$"):
         reader(Usage)(b"[]")
+
+
+def test_a_type_that_is_not_known_may_be_read_otherwise() -> None:
+    read = reader(ServerEvent, otherwise=len)
+    assert read(b'{"type":"newer"}') == 16
+    assert read(delta("x")) == read_server_event(delta("x"))
+    for line in (b'{"type":7}', b"[]", delta("x", seq="-1")):
+        with pytest.raises(ProtocolError):
+            read(line)
+
+
+def test_a_struct_with_a_tag_is_read_inside_its_union_alone() -> None:
+    with pytest.raises(TypeError, match="AssistantDelta has a tag"):
+        reader(AssistantDelta)
 
 
 def test_a_list_of_our_own_making_is_written_like_one_that_was_read() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bridge.protocol.codec import reader
+from bridge.protocol.codec import reader, write
 from bridge.protocol.events import (
     AssistantDelta,
     DaemonStatusEvent,
@@ -13,7 +13,9 @@ from bridge.protocol.events import (
     ToolProposed,
     TurnCompleted,
 )
-from bridge.protocol.inventory import nothing_else
+from bridge.protocol.inventory import is_tagged, nothing_else
+from bridge.protocol.ours import UnknownEvent
+from bridge.protocol.shared import RemoteTools, Usage
 
 READ: Callable[[bytes], ServerEvent] = reader(ServerEvent)
 CLEARED = b'{"type":"session.cleared","request_id":"r","session_id":"s-0","seq":%b}'
@@ -50,17 +52,50 @@ def test_a_long_line_is_looked_at_like_a_short_one(text: bytes) -> None:
 
 
 @pytest.mark.parametrize(("restarts", "trusted"), [(b"0", True), (b"-0", False)])
-def test_states_and_numbers_of_zero_inside_a_status_are_counted(restarts: bytes, trusted: bool) -> None:
+def test_numbers_of_zero_inside_a_status_are_looked_at(restarts: bytes, trusted: bool) -> None:
     line = (
         b'{"type":"daemon.status","request_id":"r","status":{"version":"v","pid":1,"components":[{"id":"a:b",'
-        b'"account":"b","enabled":false,"state":"stopped","restarts":%b}]}}' % restarts
+        b'"channel":"a","account":"b","bot_id":null,"user_id":null,"enabled":false,"state":"stopped",'
+        b'"last_success_unix_seconds":null,"error":null,"restarts":%b,"remote_tools":"none"}],'
+        b'"delegations":{"active":0,"reaped":0}}}' % restarts
     )
     assert nothing_else(line, DaemonStatusEvent.model_validate_json(line)) is trusted
 
 
-def test_a_struct_without_its_tag_is_not_trusted() -> None:
-    line = b'{"request_id":"r","session_id":"s","seq":1}'
-    assert not nothing_else(line, SessionCleared.model_validate_json(line))
+def test_a_struct_with_a_tag_is_told_from_those_that_are_read_alone() -> None:
+    assert is_tagged(SessionCleared)
+    assert not any(is_tagged(wire) for wire in (Usage, UnknownEvent, ServerEvent, RemoteTools, str))
+    with pytest.raises(TypeError, match="SessionCleared has a tag"):
+        reader(SessionCleared)
+
+
+def test_a_text_alone_is_trusted() -> None:
+    assert nothing_else(b'"owner"', RemoteTools.OWNER)
+
+
+def test_a_line_as_we_write_it_is_trusted_whatever_it_holds_and_no_other_is() -> None:
+    events = [
+        ToolProposed(
+            request_id="r", session_id="s", turn_id="t", seq=0, call_id='"', name="-0", arguments={"a": [1]}
+        ),
+        TurnCompleted(request_id="-0", session_id="s", turn_id="t", seq=0, steps=0, usage=Usage()),
+        AssistantDelta(request_id="r", session_id="s", turn_id="t", seq=1, content='\n"\\"' * 2000),
+    ]
+    for event in events:
+        line = write(event)
+        assert nothing_else(line, READ(line))
+        spaced = line.replace(b'"seq":', b'"seq": ').replace(b'"type"', b'"x":1,"type"')
+        assert not nothing_else(spaced, READ(spaced))
+
+
+def test_deep_or_huge_values_are_looked_at_in_long_lines() -> None:
+    for arguments, trusted in (
+        (b"[" * 90 + b'"%b"' % (b"x" * 200) + b"]" * 90, True),
+        (b"[" * 125 + b'"%b"' % (b"x" * 200) + b"]" * 125, False),
+        (b'{"a":%b,"b":"%b"}' % (b"9" * 19, b"x" * 200), True),
+        (b'{"a":%b,"b":"%b"}' % (b"9" * 30, b"x" * 200), False),
+    ):
+        assert nothing_else(PROPOSED % arguments, READ(PROPOSED % arguments)) is trusted
 
 
 def test_a_zero_is_trusted_unless_it_may_have_a_sign() -> None:
@@ -88,7 +123,7 @@ def test_ordinary_free_form_values_are_trusted(arguments: bytes) -> None:
         b"[" * 126 + b"]" * 126,
         b'{"a":' * 120 + b"1" + b"}" * 120,
         b'{"a":1,"a":1}',
-        b"-1",
+        b'{"b":1,"a":1}',
     ],
 )
 def test_extreme_free_form_values_are_not_trusted(arguments: bytes) -> None:
@@ -100,7 +135,8 @@ def test_extreme_free_form_values_are_not_trusted(arguments: bytes) -> None:
     ("line", "trusted"),
     [
         (b'"usage":{"input_tokens":5}', True),
-        (b'"usage":{"input_tokens":null},"origin":{"kind":"background","jobs":["a","b"]}', True),
+        (b'"usage":{"input_tokens":null}', False),
+        (b'"usage":{},"origin":{"kind":"background","jobs":["a","b"]}', True),
         (b'"usage":{"input_tokens":0}', True),
         (b'"usage":{"input_tokens":-0}', False),
         (b'"usage":{"input_tokens":5,"input_tokens":5}', False),

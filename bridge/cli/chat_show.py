@@ -187,7 +187,12 @@ def _markdown() -> Any:
             yield Syntax(code, self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 2))
 
     class Markdown(markdown.Markdown):
-        pass
+        """Line ends are kept: in a chat they are meant."""
+
+        def __init__(self, text: str, **options: Any) -> None:
+            super().__init__(text, **options)
+            for inline in (token for block in self.parsed for token in block.children or ()):
+                inline.type = "hardbreak" if inline.type == "softbreak" else inline.type
 
     Markdown.elements = {
         **markdown.Markdown.elements,

@@ -60,6 +60,10 @@ def test_a_small_heading_is_only_bold() -> None:
     assert ";4" in seen.raw
 
 
+def test_line_ends_are_kept() -> None:
+    assert drawn(lambda screen: screen.answer("one\ntwo\n\nthree")) == ["  one", "  two", "", "  three"]
+
+
 def test_wide_characters_wrap_in_time() -> None:
     lines = drawn(lambda screen: screen.answer("好" * 30))
     assert lines == ["  " + "好" * 19, "  " + "好" * 11]

@@ -12,7 +12,7 @@ from pathlib import Path
 from bridge import registry
 from bridge.accounts import AccountSetup, BrokenAccount, accounts, unused_credentials
 from bridge.channel import Http
-from bridge.channel.contract import Answer, FileAnswer, Request
+from bridge.channel.contract import Request, Served
 from bridge.clock import Clock
 from bridge.config import Config
 from bridge.errors import BridgeError
@@ -57,7 +57,7 @@ class Served:
         self._health = health
         await self._account.run(health)
 
-    async def handle(self, request: Request) -> Answer | FileAnswer:
+    async def handle(self, request: Request) -> Served:
         answer = await self._account.handle(request)
         if isinstance(answer, Answer) and 200 <= answer.status < 300:
             self._heard()
@@ -95,7 +95,7 @@ class Later:
 
     body_limit_bytes = 1_048_576
 
-    async def handle(self, request: Request) -> Answer | FileAnswer:
+    async def handle(self, request: Request) -> Served:
         return RETRY_LATER
 
 

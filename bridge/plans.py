@@ -12,7 +12,7 @@ from pathlib import Path
 from bridge import registry
 from bridge.accounts import AccountSetup, BrokenAccount, accounts, unused_credentials
 from bridge.channel import Http
-from bridge.channel.contract import Request, Served
+from bridge.channel.contract import Answer, AnyAnswer, NoAnswer, Request, SentAnswer
 from bridge.clock import Clock
 from bridge.config import Config
 from bridge.errors import BridgeError
@@ -57,9 +57,10 @@ class Served:
         self._health = health
         await self._account.run(health)
 
-    async def handle(self, request: Request) -> Served:
+    async def handle(self, request: Request) -> AnyAnswer:
         answer = await self._account.handle(request)
-        if isinstance(answer, Answer) and 200 <= answer.status < 300:
+        accepted = isinstance(answer, Answer) and 200 <= answer.status < 300
+        if accepted or isinstance(answer, SentAnswer | NoAnswer):
             self._heard()
         return answer
 
@@ -95,7 +96,7 @@ class Later:
 
     body_limit_bytes = 1_048_576
 
-    async def handle(self, request: Request) -> Served:
+    async def handle(self, request: Request) -> AnyAnswer:
         return RETRY_LATER
 
 

@@ -186,7 +186,7 @@ class NoAnswer:
     """The connection is closed without any response."""
 
 
-Served = Answer | FileAnswer | SentAnswer | NoAnswer
+AnyAnswer = Answer | FileAnswer | SentAnswer | NoAnswer
 """All that an account gives the HTTP listener."""
 
 

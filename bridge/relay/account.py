@@ -29,7 +29,7 @@ from bridge.channel import (
     Sends,
     ServesFiles,
 )
-from bridge.channel.contract import Served
+from bridge.channel.contract import AnyAnswer
 from bridge.clock import unix_ms
 from bridge.ids import ConversationKey, MessageId
 from bridge.relay import asked, outbox, payload
@@ -262,7 +262,7 @@ class Account:
             health.contact()
             checkpoint = batch.checkpoint if batch.checkpoint is not None else checkpoint
 
-    async def handle(self, request: Request) -> Served:
+    async def handle(self, request: Request) -> AnyAnswer:
         """Serve one HTTP request to the account's route. Raises StoreError when nothing could be stored."""
         run = self._run
         if run is None:
@@ -278,7 +278,7 @@ class Account:
             return await asked.serve_file(channel, request, self._setup.home.outbox)
         return NOT_FOUND
 
-    async def _pushed(self, run: Run, channel: Pushed, request: Request) -> Served:
+    async def _pushed(self, run: Run, channel: Pushed, request: Request) -> AnyAnswer:
         if self._store.backlog() > self._setup.config.store.max_waiting:
             return RETRY_LATER
         reading = channel.read(request, run.identity)

@@ -23,7 +23,7 @@ from bridge.channel import (
     RepliesInResponse,
     Sends,
 )
-from bridge.channel.contract import NoAnswer, SentAnswer, Served
+from bridge.channel.contract import AnyAnswer, NoAnswer, SentAnswer
 from bridge.clock import Clock, unix_ms
 from bridge.ids import AccountId, MessageId
 from bridge.logs import Logger
@@ -93,7 +93,7 @@ class Responses:
         asks = not self._sends and not message.files and message.text.strip() in _ASKS
         return ASKED if asks and self._awaited(message) else ""
 
-    async def answer(self, reading: Reading, results: Sequence[Claimed]) -> Served:
+    async def answer(self, reading: Reading, results: Sequence[Claimed]) -> AnyAnswer:
         """The response to a push whose items are durable."""
         plain = self._channel.answer(reading, results)
         message, result = _answered_in(reading, results)
@@ -130,7 +130,7 @@ class Responses:
             self._known.popitem(last=False)
         return known
 
-    async def _hold(self, offer: Offer, message: Inbound, known: Known, plain: Answer) -> Served:
+    async def _hold(self, offer: Offer, message: Inbound, known: Known, plain: Answer) -> AnyAnswer:
         if (earlier := self._held.get(offer.message_id)) is not None:
             earlier.end()  # the platform has come again: it reads nothing there any more
         self._held[offer.message_id] = offer
@@ -157,7 +157,7 @@ class Responses:
             if offer.is_taken:
                 await offer.over.wait()
 
-    async def _end(self, offer: Offer, message: Inbound, known: Known, plain: Answer) -> Served:
+    async def _end(self, offer: Offer, message: Inbound, known: Known, plain: Answer) -> AnyAnswer:
         if offer.answer is not None:
             return SentAnswer(offer.answer, partial(self._written, offer, known, offer.answer))
         if self._sends:

@@ -18,7 +18,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from bridge.channel import Answer, Request
-from bridge.channel.contract import FileAnswer, NoAnswer, SentAnswer, Served
+from bridge.channel.contract import AnyAnswer, FileAnswer, NoAnswer, SentAnswer
 from bridge.clock import Clock
 from bridge.config import WebTable
 from bridge.errors import ConfigError, StoreError
@@ -48,7 +48,7 @@ class Route(Protocol):
     @property
     def body_limit_bytes(self) -> int: ...
 
-    async def handle(self, request: Request) -> Served:
+    async def handle(self, request: Request) -> AnyAnswer:
         """Answer ``request``.
 
         Raises:
@@ -95,7 +95,7 @@ class Listener:
         finally:
             connection.ended()
 
-    async def _find(self, request: web.BaseRequest) -> Served:
+    async def _find(self, request: web.BaseRequest) -> AnyAnswer:
         path = request.path
         if not path.startswith(PREFIX):
             return self._own(path)

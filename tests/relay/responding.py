@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bridge.channel import Answer, Inbound, OutboundFile, OutboundPart, Reading, Refused
-from bridge.channel.contract import NoAnswer, SentAnswer, Served
+from bridge.channel.contract import AnyAnswer, NoAnswer, SentAnswer
 from bridge.channel.testing.clock import settle, until
 from tests.relay.harness import Desk, PushedChannel, request
 
@@ -70,7 +70,7 @@ class Platform:
             self.shown.append(text)
         return text
 
-    async def serve(self, message: Inbound) -> Served:
+    async def serve(self, message: Inbound) -> AnyAnswer:
         key = f"{message.message_id}"
         self.here.channel.items[key] = (message,)
         return await self.here.account.handle(request(key.encode(), clock=self.here.clock))

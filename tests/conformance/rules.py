@@ -29,6 +29,7 @@ class Rule:
     """``broken_by`` names the variants of our server that do not keep it.
 
     ``ours`` marks what the published protocol recommends or leaves open: another server is not blamed for it.
+    ``slow`` rules need seconds.
     """
 
     id: str
@@ -38,6 +39,7 @@ class Rule:
     ours: bool = False
     needs: frozenset[Need] = frozenset()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    slow: bool = False
 
     @property
     def section(self) -> int:
@@ -48,7 +50,12 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(
-    name: str, *needs: Need, broken_by: str, ours: bool = False, settings: Mapping[str, Any] | None = None
+    name: str,
+    *needs: Need,
+    broken_by: str,
+    ours: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    slow: bool = False,
 ) -> Callable[[Shown], Shown]:
     """Make a rule of a function whose docstring is the rule's sentence. ``broken_by``: names, divided by spaces."""
 
@@ -56,7 +63,7 @@ def rule(
         text = " ".join((run.__doc__ or "").split())
         wanted = frozenset(needs) | ({Need.SETTINGS} if settings else frozenset())
         assert name not in RULES, f"{name} is there twice"
-        RULES[name] = Rule(name, text, run, tuple(broken_by.split()), ours, wanted, settings or {})
+        RULES[name] = Rule(name, text, run, tuple(broken_by.split()), ours, wanted, settings or {}, slow)
         return run
 
     return register

@@ -36,7 +36,7 @@ from tests.conformance.rules import Need
 from tests.conformance.target import Target
 
 VERSION, STATE = "0.0", ComponentState.CONNECTED
-DEADLINES = Deadlines(reply=0.3, turn=0.3, writer=0.3, stop=1.0)
+DEADLINES = Deadlines(reply=0.2, turn=0.2, writer=0.2, stop=0.5)
 ABILITIES = frozenset(need for need in Need if need is not Need.STDIO)
 
 
@@ -70,6 +70,7 @@ class Ours(Target):
         for client in self._clients:
             client.abort()
         await self.stop()
+        await settle(20)  # what was dropped is closed
 
     async def settle(self) -> None:
         await settle(60)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import abc
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,21 @@ class Target(abc.ABC):
     async def pass_time(self, seconds: float) -> None:
         """Let ``seconds`` pass for the server."""
         await asyncio.sleep(seconds)
+
+    @asynccontextmanager
+    async def passing(self, step_seconds: float = 0.1) -> AsyncIterator[None]:
+        """Time passes meanwhile, step by step."""
+
+        async def pass_on() -> None:
+            while True:
+                await self.pass_time(step_seconds)
+
+        async with asyncio.TaskGroup() as tasks:
+            passing = tasks.create_task(pass_on())
+            try:
+                yield
+            finally:
+                passing.cancel()
 
     def now(self) -> float:
         """Seconds on the clock that ``pass_time`` moves."""

@@ -35,12 +35,12 @@ async def utf8(to: Target) -> None:
 @rule("1.3-modes", Need.FILES, broken_by="open-modes")
 async def modes(to: Target) -> None:
     """The socket is for its user alone, mode 0600, and so is its directory, mode 0700."""
-    await to.connect()
+    await to.client()
     same(stat.S_IMODE(to.socket.stat().st_mode), 0o600, "the socket's mode")
     same(stat.S_IMODE(to.socket.parent.stat().st_mode), 0o700, "the directory's mode")
 
 
-@rule("1.4-lock", Need.FILES, broken_by="no-lock open-modes")
+@rule("1.4-lock", Need.FILES, broken_by="no-lock")
 async def lock(to: Target) -> None:
     """Who serves holds an exclusive lock on ``server.lock`` beside the socket, a file of mode 0600."""
     path = to.socket.with_name("server.lock")

@@ -156,7 +156,7 @@ async def status(to: Target) -> None:
     wire.check_event(wire.read(client.lines[-1]))
 
 
-@rule("8.2-usage", broken_by="usage-without-zero")
+@rule("8.2-usage", broken_by="null-usage")
 async def usage(to: Target) -> None:
     """Usage is an object, empty where nothing was reported; what was reported is a number, also 0."""
     client = await to.session()

@@ -244,7 +244,7 @@ async def crash(to: Target) -> None:
     same((await again.turn())[-1]["type"], "turn.completed", "a turn afterwards")
 
 
-@rule("5.22-over-restart", Need.ECHO, Need.STARTS, ours=True, broken_by="restart-forgets")
+@rule("5.22-over-restart", Need.ECHO, Need.STARTS, ours=True, broken_by="attach-forgets")
 async def over_restart(to: Target) -> None:
     """A session outlives the server: after a restart it is attached as after a reconnect."""
     client = await to.session()

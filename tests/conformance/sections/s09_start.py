@@ -1,6 +1,5 @@
 """Section 9: how a session starts."""
 
-import json
 from typing import Any
 
 from tests.conformance.client import Client, kinds, one
@@ -119,13 +118,3 @@ async def all_fields(to: Target) -> None:
     client = await to.client()
     await client.start(no_tools=False, delegation_depth=4_294_967_295, channel="WeChat", auto_approve=False)
     same((await client.turn())[-1]["type"], "turn.completed", "a turn")
-
-
-@rule("9.12-refused-starts-nothing", broken_by="starts-when-refused")
-async def refused_starts_nothing(to: Target) -> None:
-    """A start that was refused has started nothing: no session can be used."""
-    client = await to.client()
-    await refused(client, channel="")
-    request_id = client.say("turn.start", session_id=json.dumps(None), prompt="hello")
-    await client.error("session_not_found", request_id)
-    await client.quiet("after a start that was refused")

@@ -59,7 +59,7 @@ async def tools_stop(to: Target) -> None:
     await client.quiet("after a cancelled tool")
 
 
-@rule("13.5-questions-stop", Need.ECHO, broken_by="questions-stay")
+@rule("13.5-questions-stop", Need.ECHO, broken_by="resolves-anything")
 async def questions_stop(to: Target) -> None:
     """A cancel takes back what is being asked."""
     client = await to.session()

@@ -129,3 +129,20 @@ async def no_limit(to: Target) -> None:
     await client.quiet("while a question is open")
     resolve(client, found)
     same(one(await client.to_end(), "tool.completed").get("success"), True, "success")
+
+
+@rule(
+    "14.12-limit",
+    Need.ECHO,
+    ours=True,
+    broken_by="endless-approvals",
+    settings={"approval_seconds": 0.05},
+)
+async def limit(to: Target) -> None:
+    """Where a limit is set, a question that nobody answers is withdrawn and the call denied."""
+    client = await to.session()
+    found = await asked(client)
+    report = one(await client.until("turn.completed"), "tool.completed")
+    same((report.get("success"), report.get("call_id")), (False, found["call_id"]), "success and call")
+    await client.error("approval_not_found", resolve(client, found))
+    check(not (to.workspace / "a.txt").exists(), "the call ran after all")

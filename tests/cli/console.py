@@ -35,11 +35,10 @@ def console_home(settings: str = SETTINGS) -> Iterator[Home]:
 
 
 def part(cursor: int, text: str = "", reply_to: str = "m1", **changes: Any) -> dict[str, Any]:
-    """A part of a reply as the daemon tells it: one that is a whole reply, unless ``changes`` say otherwise."""
-    return {
-        "cursor": cursor, "id": f"p{cursor}", "reply": f"r{cursor}", "conversation": "main", "reply_to": reply_to,
-        "part": 1, "parts": 1, "text": text, "notice": "", **changes,
-    }  # fmt: skip
+    """A part of a reply as the daemon tells it: a whole reply, unless ``changes`` say otherwise."""
+    ids = {"cursor": cursor, "id": f"p{cursor}", "reply": f"r{cursor}", "conversation": "main"}
+    told = {"reply_to": reply_to, "part": 1, "parts": 1, "text": text, "notice": ""}
+    return {**ids, **told, **changes}
 
 
 def turn(
@@ -51,8 +50,8 @@ def turn(
 class FakeConsole:
     """Serves one conversation at ``path``. What waits is ``waiting``; asking settles as the daemon does.
 
-    ``refusals`` are answered to the next requests instead: a status, or None for a hang-up. ``outcome`` is what
-    becomes of messages, ``on_post`` is told each.
+    ``refusals`` are answered to the next requests instead: a status, or None for a hang-up. ``outcome`` is
+    what becomes of messages; ``answers_with`` is called with each.
     """
 
     def __init__(self, path: Path) -> None:

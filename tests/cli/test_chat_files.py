@@ -1,7 +1,9 @@
 """Files of a chat: what was typed leads to them, and what arrives is kept under a harmless name."""
 
 import os
+import shutil
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -96,7 +98,7 @@ def test_a_link_in_the_way_is_not_written_through(tmp_path: Path) -> None:
 def test_where_the_folder_cannot_take_it_a_temporary_one_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chat_files.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     write(tmp_path / "files")
     saved = save(arrived(tmp_path, "a.txt"), tmp_path / "files")
     assert saved.path.read_bytes() == b"abc"
@@ -107,8 +109,8 @@ def test_a_copy_that_fails_midway_leaves_nothing(tmp_path: Path, monkeypatch: py
     def full(source: object, target: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(chat_files.shutil, "copyfileobj", full)
-    monkeypatch.setattr(chat_files.tempfile, "tempdir", str(tmp_path / "files"))
+    monkeypatch.setattr(shutil, "copyfileobj", full)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "files"))
     with pytest.raises(BridgeError, match=r"a\.txt could not be saved: No space left"):
         save(arrived(tmp_path, "a.txt"), tmp_path / "files")
     assert [path for path in (tmp_path / "files").rglob("*") if path.is_file()] == []

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from bridge.cli import chat_feed, chat_loop
+from bridge.cli.chat_client import ConsoleClient
 from bridge.cli.chat_feed import Feed
 from bridge.cli.chat_loop import Chat, Desk
 from bridge.cli.chat_record import Record
@@ -357,28 +358,12 @@ def test_no_room_is_told_once(here: Here) -> None:
     assert "own words" not in text
 
 
-def test_a_refused_message_is_told_and_over(here: Here) -> None:
-    def refuse() -> bool:
-        here.fake.refusals += [400]
-        return True
-
-    own = here.fake.post
-
-    def post(body: dict[str, Any]) -> dict[str, Any]:
-        raise AssertionError(body)
-
-    here.fake.post = post  # type: ignore[method-assign] # it must not be reached
-    desk_client = client_of(here.home)
-    feed = Feed(desk_client)
-    script = Script(feed, "go", here.sees("the message is wrong"))
-    desk = Desk(desk_client, feed, script, here.screen, here.record(), Words(False), here.folder, str, str)
-
+def test_a_refused_message_is_told_and_over(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*args: object) -> str:
         raise BridgeError("the message is wrong")
 
-    desk_client.send = refused  # type: ignore[method-assign] # as a daemon of another version might
-    Chat(desk).run()
-    assert own is not None
+    monkeypatch.setattr(ConsoleClient, "send", refused)  # as a daemon of another version might
+    here.chat("go", here.sees("the message is wrong"))
 
 
 def test_a_daemon_that_refuses_to_be_asked_ends_the_chat(here: Here) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bridge.cli import chat_turn
 from bridge.cli.chat_plain import Printer, talk
 from bridge.cli.chat_record import Record
 from bridge.cli.chat_turn import Turns
@@ -84,14 +85,13 @@ def test_no_room_is_told_and_written_nowhere(here: Here, capsys: pytest.CaptureF
 
 
 def test_a_stopped_turn_is_told_and_the_next_line_goes_on(
-    here: Here, capsys: pytest.CaptureFixture[str]
+    here: Here, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stopped(body: dict[str, Any]) -> None:
         here.fake.shows(body["id"], turn(over=True)) if body["text"] == "a" else here.echo(body)
 
     here.fake.answers_with = stopped
-    own = here.turns._client.replies
-    here.turns._client.replies = lambda after, wait: own(after, min(wait, 0.05))  # type: ignore[method-assign] # soon
+    monkeypatch.setattr(chat_turn, "ASK_SECONDS", 0.05)
     assert here.talk("a", "b") == 1
     out, err = capsys.readouterr()
     assert out == "echo: b\n"

@@ -34,7 +34,7 @@ class Screen(pyte.HistoryScreen):
     """Pyte's, which knows no faint letters: they are grey here."""
 
     def select_graphic_rendition(self, *attrs: int, **options: Any) -> None:
-        if 2 in attrs:
+        if 2 in attrs and not {38, 48} & set(attrs):  # behind these a 2 stands for something else
             attrs = (*(each for each in attrs if each != 2 and not 30 <= each <= 37), 90)
         super().select_graphic_rendition(*attrs, **options)
 

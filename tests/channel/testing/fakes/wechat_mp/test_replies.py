@@ -22,7 +22,12 @@ def reply(**changes: Any) -> dict[str, Any]:
 
 def sealed(body: bytes, **changes: Any) -> bytes:
     text = seal(KEY, "wx1", body)
-    fields = {"Encrypt": text, "MsgSignature": sign("token1", "7", "n", text), "TimeStamp": 7, "Nonce": "n"}
+    fields: dict[str, Any] = {
+        "Encrypt": text,
+        "MsgSignature": sign("token1", "7", "n", text),
+        "TimeStamp": 7,
+        "Nonce": "n",
+    }
     return xml(fields | changes)
 
 

@@ -62,7 +62,7 @@ class Contents:
             ChannelError: its file could not be put on the platform now; which one as ``Api`` raises.
         """
         if isinstance(part, OutboundPart):
-            return text(part.text)
+            return text(part.text) if part.text.strip() else Refused("WeChat shows no empty texts")
         if not await asyncio.to_thread(Path.is_file, part.path):
             return Refused("the file is gone")
         return await self._uploaded(part) or self._link(part)

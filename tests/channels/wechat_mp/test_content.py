@@ -39,6 +39,13 @@ async def test_a_text_is_a_text_without_links_tags_and_controls() -> None:
     assert text("<a b>").fields == {"content": "<\u200ba b>"}
 
 
+@pytest.mark.parametrize("blank", ["", " \n\t"])
+async def test_an_empty_text_is_refused_since_the_chat_would_show_a_failure(blank: str) -> None:
+    async with stage() as (fake, contents):
+        assert await contents.of(part(blank)) == Refused("WeChat shows no empty texts")
+        assert fake.requests == []
+
+
 @pytest.mark.parametrize(
     ("mime", "data", "kind", "name"),
     [

@@ -1,0 +1,128 @@
+"""How work on a message ends early; ``test_changes`` shows what for."""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from bridge.channel.testing.clock import settle
+from bridge.errors import SessionError
+from bridge.ids import MessageId, SessionId
+from bridge.relay import working
+from bridge.relay.session import Session
+from bridge.relay.work import Message
+from bridge.relay.working import Working
+from bridge.store.contract import MessageState
+from tests.relay.harness import message
+
+
+class FakeSession:
+    """Notes cancels; ``error`` is what they end with."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.cancelled, self.error = 0, error
+
+    async def cancel(self) -> None:
+        self.cancelled += 1
+        if self.error is not None:
+            raise self.error
+
+
+def work() -> Working:
+    return Working(Message(MessageId("m1"), message("m1"), MessageState.CLAIMED, SessionId(""), 0))
+
+
+async def waits(one: Working, gate: asyncio.Event, done: list[str]) -> None:
+    async with one.going_on():
+        await gate.wait()
+        done.append("done")
+
+
+async def test_work_that_nobody_stops_gets_done() -> None:
+    one, gate, done = work(), asyncio.Event(), list[str]()
+    gate.set()
+    await waits(one, gate, done)
+    assert done == ["done"]
+    assert not one.left_a_turn
+    assert one.stop() is False, "it is too late"
+
+
+async def test_work_is_cut_before_its_turn_and_no_turn_begins_then() -> None:
+    one, done = work(), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(waits(one, asyncio.Event(), done))
+        await settle()
+        assert one.stop() is False
+        assert one.stop() is False, "once more harms nothing"
+        await settle()
+        assert running.done()
+    assert done == []
+    assert one.begin_turn(cast(Session, FakeSession())) is False
+    assert not one.left_a_turn
+
+
+async def test_work_that_is_stopped_before_it_goes_on_is_cut_at_once() -> None:
+    one, done = work(), list[str]()
+    one.stop()
+    await waits(one, asyncio.Event(), done)
+    assert done == []
+
+
+async def test_a_turn_is_ended_by_its_session() -> None:
+    one, gate, done, session = work(), asyncio.Event(), list[str](), FakeSession()
+    assert one.begin_turn(cast(Session, session)) is True
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(waits(one, gate, done))
+        await settle()
+        assert one.stop() is True
+        cancelling = tasks.create_task(one.cancel_turn())
+        await settle()
+        assert (session.cancelled, cancelling.done()) == (1, False)
+        gate.set()
+    assert done == ["done"]
+    assert not one.left_a_turn
+
+
+@pytest.mark.parametrize("error", [None, SessionError("gone")])
+async def test_a_turn_that_does_not_end_is_left(
+    error: Exception | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(working, "CANCEL_SECONDS", 0.01)
+    one, done = work(), list[str]()
+    one.begin_turn(cast(Session, FakeSession(error)))
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(waits(one, asyncio.Event(), done))
+        await settle()
+        one.stop()
+        await one.cancel_turn()
+    assert done == []
+    assert one.left_a_turn
+
+
+async def test_a_cancel_without_a_turn_waits_for_the_end() -> None:
+    one, gate, done = work(), asyncio.Event(), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(waits(one, gate, done))
+        await settle()
+        tasks.create_task(one.cancel_turn())
+        await settle()
+        gate.set()
+    assert done == ["done"]
+
+
+async def test_a_time_limit_of_the_work_s_own_is_its_own() -> None:
+    async def limited() -> None:
+        async with work().going_on():
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        await limited()
+
+
+async def test_cancelling_is_not_swallowed() -> None:
+    one, done = work(), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        running: asyncio.Task[Any] = tasks.create_task(waits(one, asyncio.Event(), done))
+        await settle()
+        running.cancel()
+    assert running.cancelled()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
     from bridge.cli.chat_record import Record, alone_in
 
     where = home(args)
+    lenient()
     client = client_for(where, args.account, args.conversation)
     transcript, lock = places(where, args.account)
     with alone_in(lock, args.conversation):
@@ -105,6 +107,13 @@ def places(where: Home, account: str) -> tuple[Path, Path]:
     where.private_dir(where.state)
     name = f"{CHANNEL}-{account.removeprefix(f'{CHANNEL}:')}"
     return where.state / f"{name}.jsonl", where.state / f"{name}.lock"
+
+
+def lenient() -> None:
+    """What cannot be read or shown in this terminal's encoding becomes a mark, and ends nothing."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def is_terminal() -> bool:

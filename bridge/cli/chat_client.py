@@ -117,7 +117,7 @@ class ConsoleClient:
         return self._post(
             type="message",
             id=message_id,
-            text=text,
+            text=text.encode(errors="replace").decode(),  # half a character, from a terminal's other encoding
             files=[{"path": str(file.path), "size": file.size} for file in files],
         )
 

@@ -138,6 +138,7 @@ class Chat:
         if text is None:
             return
         self._desk.keyboard.remember(text)
+        text = text.encode(errors="replace").decode()
         try:
             self._do(text)
         except BridgeError as error:

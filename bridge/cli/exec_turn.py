@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bridge.cli.chat import FILES, add_account, client_for, now, places
+from bridge.cli.chat import FILES, add_account, client_for, lenient, now, places
 from bridge.cli.common import add_home, home, visible
 from bridge.errors import BridgeError, ConfigError
 
@@ -55,6 +55,7 @@ def run(args: argparse.Namespace) -> int:
     from bridge.cli.chat_record import Record, alone_in
     from bridge.cli.chat_turn import StoppedError, Turns, new_id
 
+    lenient()
     where, message_id = home(args), new_id()
     text, files = _prompt(args.prompt), [chat_files.local(name) for name in args.file]
     if not text.strip() and not files:

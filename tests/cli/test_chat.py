@@ -53,6 +53,19 @@ async def test_through_a_pipe_answers_alone_are_printed(
         assert stat.S_IMODE((home.state / name).stat().st_mode) == 0o600
 
 
+def test_bytes_of_another_encoding_end_nothing(home: Home) -> None:
+    with fake_console(home) as fake:
+        fake.answers_with = lambda body: fake.reply(part(1, "› 好", body["id"]))
+        command = [sys.executable, "-c", MAIN, "chat", "--home", str(home.root)]
+        environ = {**os.environ, "PYTHONIOENCODING": "gbk"}
+        done = subprocess.run(
+            command, cwd=ROOT, env=environ, input=b"\xff\n", capture_output=True, timeout=30
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout.decode("gbk") == "? 好\n"
+        assert fake.posted[0]["text"] == "\ufffd"
+
+
 @pytest.mark.parametrize(
     ("settings", "args", "code", "told"),
     [

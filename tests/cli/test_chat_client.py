@@ -20,6 +20,8 @@ def test_a_message_goes_out_with_its_files_and_a_recall_by_its_id() -> None:
         fake.outcome = "busy"
         assert client.send("m2", "hi") == "busy"
         client.recall("m1")
+        client.send("m3", "half \udce5")
+        assert fake.posted.pop()["text"] == "half ?"
         assert fake.posted == [
             {
                 "conversation": "主", "type": "message", "id": "m1", "text": "看",

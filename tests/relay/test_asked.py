@@ -63,7 +63,7 @@ class AskedChannel(PushedChannel):
         return self.served
 
 
-async def ask(here: Desk, after: int, wait: float = 0, **query: str) -> list[tuple[int, str]]:
+async def ask(here: Desk, after: int, wait: float = 0, **query: Any) -> list[tuple[int, str]]:
     answer = await here.account.handle(request(path="/replies", after=str(after), wait=str(wait), **query))
     assert isinstance(answer, Answer)
     return [(cursor, text) for cursor, text in json.loads(answer.body)]

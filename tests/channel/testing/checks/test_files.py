@@ -1,12 +1,14 @@
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bridge.channel import ChannelSpec, FileWanted, Http, Place
 from bridge.channel.testing.checks import files, stage
 from tests.channel.testing.checks.tools import Spoilt, mistakes, notices, passes, skips, sound, unable
-from tests.outside.mistakes import adapter, changes_items, never_hangs_up
+from tests.outside.mistakes import adapter, changes_items, kit_with, never_hangs_up
 
 
 @sound(files)
@@ -34,6 +36,19 @@ def test_names_that_nobody_can_read_are_noticed(arrived: str) -> None:
     files.readable('a "quote"', "a _quote_")
     with pytest.raises(AssertionError):
         files.readable("测.pdf", arrived)
+
+
+def test_an_address_that_leads_to_another_file_is_noticed() -> None:
+    def change(spec: ChannelSpec) -> ChannelSpec:
+        def create(settings: Any, credentials: Any, http: Http, place: Place) -> Any:
+            made: Any = spec.create(settings, credentials, http, place)
+            made.file = lambda request: FileWanted("another-copy")
+            return made
+
+        return replace(spec, create=create)
+
+    with pytest.raises(AssertionError, match="leads to another file"):
+        files.test_a_sent_file_arrives_byte_by_byte_under_a_readable_name(kit_with("wechat_mp", change))
 
 
 def test_open_copies_are_seen() -> None:

@@ -11,7 +11,7 @@ from bridge.channel import ChannelSpec, Http, Place
 from bridge.registry import kits
 from tests.outside.mistakes import PIGEONS, WEBHOOKS, Spoilt, kit_with, notices
 
-SOUND = ("pigeon", "webhook", "feishu")
+SOUND = ("pigeon", "webhook", "feishu", "wechat_mp")
 
 
 def checks_of(part: ModuleType) -> list[Callable[[Any], None]]:

@@ -161,16 +161,15 @@ class Chat:
             case "/file":
                 self._attach(chat_files.named(rest))
             case _:
-                if (dragged := chat_files.dragged(text)) and self._is_meant(dragged):
+                if (dragged := chat_files.dragged(text)) and self._is_meant():
                     self._attach(dragged)
                 else:
                     self._send(text.removeprefix("/") if text.startswith("//") else text)
 
-    def _is_meant(self, files: list[LocalFile]) -> bool:
+    def _is_meant(self) -> bool:
         """Ask whether a line that is only paths stands for the files. While something runs it does."""
         if self._pending:
             return True
-        self._list(files)
         try:
             answer = self._desk.keyboard.line(self._say(Word.OFFER), " ")
         except (KeyboardInterrupt, EOFError):

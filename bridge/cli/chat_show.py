@@ -144,7 +144,10 @@ class Screen:
 
         options = self._console.options.update(width=max(1, self._console.width - len(INDENT)))
         lines = self._console.render_lines(shown, options, pad=False)
-        indented = [[Segment(INDENT), *_trimmed(line)] if _trimmed(line) else [] for line in lines[-room:]]
+        trimmed = [_trimmed(line) for line in lines]
+        while trimmed and not trimmed[0]:  # as before a list
+            trimmed.pop(0)
+        indented = [[Segment(INDENT), *line] if line else [] for line in trimmed[-room:]]
         return SegmentLines(indented, new_lines=True)
 
     def _print(self, shown: RenderableType) -> None:

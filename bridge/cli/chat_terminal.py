@@ -30,14 +30,16 @@ class Terminal:
 
     @contextmanager
     def opened(self, history: Path) -> Iterator[None]:
-        """Use it while the block runs: afterwards it is as it was, and what was typed is kept."""
-        before = termios.tcgetattr(self._source)
+        """Use it while the block runs: afterwards it is as it was, and what was typed is kept.
+
+        What is typed while nobody reads shows up with the next prompt, and not in the midst of something.
+        """
         self._editor = editor(history)
         self._write(PASTE_ON)
         try:
-            yield
+            with self._mode(off=termios.ECHO):
+                yield
         finally:
-            termios.tcsetattr(self._source, termios.TCSADRAIN, before)
             self._write(PASTE_OFF)
             if self._editor is not None:
                 keep_history(self._editor, history)
@@ -49,12 +51,12 @@ class Terminal:
             KeyboardInterrupt: Ctrl-C. EOFError: Ctrl-D, or the terminal is gone.
         """
         if self._editor is None:
-            return self._pasted(input(prompt.replace("\001", "").replace("\002", "")))
+            return self._read_line(prompt.replace("\001", "").replace("\002", ""))
         if not typed and not self._has_key(prompt):
             return None
         self._editor.set_startup_hook(lambda: self._editor.insert_text(typed))
         try:
-            return self._pasted(input(prompt))
+            return self._read_line(prompt)
         finally:
             self._editor.set_startup_hook()
 
@@ -66,7 +68,7 @@ class Terminal:
     @contextmanager
     def keys(self) -> Iterator[None]:
         """``typed`` gives single keys while the block runs, Ctrl-C among them."""
-        with self._mode(interrupts=False):
+        with self._mode(off=termios.ICANON | termios.ISIG):
             yield
 
     def typed(self, seconds: float) -> str:
@@ -85,7 +87,7 @@ class Terminal:
 
     def _has_key(self, prompt: str) -> bool:
         """Wait for a key, with the prompt on the screen, which is gone again then. False: woken."""
-        with self._mode(interrupts=True):
+        with self._mode(off=termios.ICANON):
             self._write(prompt.replace("\001", "").replace("\002", ""))
             try:
                 ready, _, _ = select.select([self._source, self._wakes], [], [])
@@ -94,17 +96,20 @@ class Terminal:
         return self._source in ready
 
     @contextmanager
-    def _mode(self, *, interrupts: bool) -> Iterator[None]:
-        """Keys come one by one and are not shown; ``interrupts``: Ctrl-C is no key."""
+    def _mode(self, *, on: int = 0, off: int = 0) -> Iterator[None]:
+        """Switch these local modes while the block runs."""
         before = termios.tcgetattr(self._source)
         now = termios.tcgetattr(self._source)
-        off = termios.ICANON | termios.ECHO | (0 if interrupts else termios.ISIG)
-        now[3] &= ~off
+        now[3] = now[3] & ~off | on
         termios.tcsetattr(self._source, termios.TCSADRAIN, now)
         try:
             yield
         finally:
             termios.tcsetattr(self._source, termios.TCSADRAIN, before)
+
+    def _read_line(self, prompt: str) -> str:
+        with self._mode(on=termios.ECHO):  # readline shows nothing where it is off
+            return self._pasted(input(prompt))
 
     def _pasted(self, text: str) -> str:
         """``text`` with the lines that came along with it, where the editor does not tell a paste."""

@@ -51,6 +51,10 @@ def test_an_answer_is_formatted_and_indented() -> None:
     assert lines == ["  Title", "", "  Some bold text.", "", "   • one", "   • two", "", "    print(1)"]
 
 
+def test_a_list_begins_without_a_blank_line() -> None:
+    assert drawn(lambda screen: screen.answer("1. one\n2. two")) == ["   1 one", "   2 two"]
+
+
 def test_a_small_heading_is_only_bold() -> None:
     seen = Seen()
     seen.screen.answer("### Small")

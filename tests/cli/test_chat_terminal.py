@@ -104,6 +104,7 @@ def test_it_is_as_it_was_afterwards_and_what_was_typed_is_kept_for_its_owner(
     with pytest.raises(ZeroDivisionError), ends.terminal.opened(history):
         ends.terminal.remember("图\nb")
         ends.terminal.remember(" ")
+        assert ends.modes == before & ~termios.ECHO  # what is typed meanwhile shows up with the prompt
         with ends.terminal.keys():
             assert ends.modes == 0
             raise ZeroDivisionError
@@ -144,12 +145,21 @@ def test_a_line_is_the_editors_once_a_key_was_typed(
     ends: Ends, fake: FakeEditor, history: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prompts = answers(monkeypatch, "hello")
+    modes: list[int] = []
+    own = input
+
+    def noting(prompt: str) -> str:
+        modes.append(ends.modes)
+        return own(prompt)
+
+    monkeypatch.setattr("builtins.input", noting)
     with ends.terminal.opened(history):
         ends.type("h")
         assert ends.terminal.line("\001\x1b[1m\002> \001\x1b[0m\002") == "hello"
         assert fake.hooks[-1] is None
         fake.hooks[0]()
         assert fake.inserted == [""]
+    assert modes[0] & termios.ECHO
     assert prompts == ["\001\x1b[1m\002> \001\x1b[0m\002"]
     assert "\x1b[1m> \x1b[0m" in ends.shown
 

@@ -10,8 +10,6 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import takewhile
 from pathlib import Path
 from secrets import token_hex
 from typing import Protocol
@@ -19,6 +17,7 @@ from typing import Protocol
 from bridge.cli import chat_files
 from bridge.cli.chat_client import AWAY, ConsoleClient, LocalFile, Part, Progress
 from bridge.cli.chat_feed import Back, Came, Event, Failed, Feed, Lost, Moved
+from bridge.cli.chat_inbox import Inbox
 from bridge.cli.chat_record import Record
 from bridge.cli.chat_show import MORE, Screen, Work
 from bridge.cli.chat_typing import Ended, Entered, Interrupted, Keys, Lines
@@ -29,7 +28,6 @@ from bridge.errors import BridgeError
 TICK_SECONDS = 0.1
 RETRY_SECONDS = 0.5
 HISTORY_LINES = 20
-QUESTION_CHARACTERS = 200
 
 
 class Keyboard(Protocol):
@@ -74,6 +72,7 @@ class Desk:
 class Chat:
     def __init__(self, desk: Desk) -> None:
         self._desk, self._screen, self._words = desk, desk.screen, desk.words
+        self._inbox = Inbox(desk.screen, desk.record, desk.folder, desk.now)
         self._pending: list[Sent] = []
         self._attached: list[LocalFile] = []
         self._lines, self._keys = Lines(), Keys()
@@ -351,50 +350,8 @@ class Chat:
 
     def _show(self, parts: list[Part]) -> None:
         """Show what was not shown yet, and settle it all."""
-        new = [part for part in parts if not self._desk.record.has(part.id)]
-        while new:
-            first = new[0]
-            same = list(takewhile(partial(_goes_with, first), new)) or [first]
-            self._show_text(same) if first.file is None else self._show_file(first)
-            new = new[len(same) :]
-        for part in parts:
-            if part.final and part.reply_to:
-                self._forget(part.reply_to)
+        running = self._pending[0].id if self._pending else ""
+        for message_id in self._inbox.show(parts, running):
+            self._forget(message_id)
         if parts:
             self._desk.feed.settle(parts[-1].cursor)
-
-    def _show_text(self, parts: list[Part]) -> None:
-        first, text = parts[0], "".join(part.text for part in parts)
-        if first.notice == "busy" and self._desk.record.question(first.reply_to):
-            text = ""  # it was said already
-        elif first.notice:
-            self._screen.notice(text)
-        else:
-            self._asked(first)
-            self._screen.answer(text)
-        for part in parts:
-            self._desk.record.add(part.notice or "agent", part.id, text, at=self._desk.now())
-            text = ""
-
-    def _show_file(self, part: Part) -> None:
-        assert part.file is not None  # noqa: S101 - by whoever calls it
-        files = []
-        try:
-            saved = chat_files.save(part.file, self._desk.folder)
-            files = [str(saved.path)]
-            self._screen.file(chat_files.shown(saved.path), chat_files.described(saved.path, saved.size))
-        except BridgeError as error:
-            self._screen.error(visible(str(error)))
-        self._desk.record.add("agent", part.id, "", files, self._desk.now())
-
-    def _asked(self, part: Part) -> None:
-        """What an answer is to, where that is not what stands right above it."""
-        if any(sent.id == part.reply_to for sent in self._pending[:1]):
-            return
-        if question := self._desk.record.question(part.reply_to):
-            self._screen.you(question[:QUESTION_CHARACTERS], old=True)
-
-
-def _goes_with(first: Part, part: Part) -> bool:
-    """Whether it is more of the same text."""
-    return part.file is None and (part.reply, part.notice) == (first.reply, first.notice)

@@ -97,7 +97,7 @@ class Answer:
             if self._record is not None and self._record.has(part.id):
                 continue
             saved = self._saved(part)
-            if part.reply_to in (self._message_id, ""):
+            if part.reply_to == self._message_id:
                 self.text += part.text
                 self.notice = self.notice or part.notice
                 self.files += [saved] if saved else []

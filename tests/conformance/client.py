@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.faults import Broken, brief, check, same
+from tests.conformance.faults import BrokenError, brief, check, same
 from tests.conformance.target import Target
 
 Event = dict[str, Any]
@@ -80,11 +80,11 @@ class Client:
             found = json.loads(line)
             check(isinstance(found["type"], str), "no type")
         except (ValueError, KeyError, TypeError) as error:
-            raise Broken(f"what came is no event: {brief(line)}") from error
+            raise BrokenError(f"what came is no event: {brief(line)}") from error
         self.lines.append(line)
         self.events.append(found)
         if kinds and found["type"] not in kinds:
-            raise Broken(f"{brief(found)} came where {' or '.join(kinds)} is due")
+            raise BrokenError(f"{brief(found)} came where {' or '.join(kinds)} is due")
         event: Event = found
         return event
 
@@ -93,9 +93,9 @@ class Client:
             async with asyncio.timeout(self.target.patience_seconds):
                 return await self._reader.readuntil(b"\n")
         except TimeoutError:
-            raise Broken("nothing came for too long") from None
+            raise BrokenError("nothing came for too long") from None
         except (asyncio.IncompleteReadError, OSError) as error:
-            raise Broken("the server ended the connection") from error
+            raise BrokenError("the server ended the connection") from error
 
     async def until(self, *kinds: str) -> list[Event]:
         """The events up to and with the first of one of ``kinds``."""
@@ -130,7 +130,7 @@ class Client:
                 while line := await self._reader.readline():
                     events.append(json.loads(line))
         except TimeoutError:
-            raise Broken("the server does not end the connection") from None
+            raise BrokenError("the server does not end the connection") from None
         except OSError:
             return events
         return events
@@ -145,17 +145,17 @@ class Client:
         return events
 
     async def quiet(self, what: str) -> None:
-        """Raises Broken where the server says something unasked."""
+        """Raises BrokenError where the server says something unasked."""
         if others := await self.others():
-            raise Broken(f"{what}: {brief(others[0])} came")
+            raise BrokenError(f"{what}: {brief(others[0])} came")
 
     async def refused(self, line: str | bytes) -> None:
         """Send a line that no server reads."""
         self.line(line)
         try:
             await self.error("invalid_json")
-        except Broken as broken:
-            raise Broken(f"{brief(line)}: {broken}") from None
+        except BrokenError as broken:
+            raise BrokenError(f"{brief(line)}: {broken}") from None
 
     # --- longer talks -------------------------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ def one(events: Sequence[Event], kind: str, *, last: bool = False) -> Event:
     """The event of ``kind``, of which there must be one (or the ``last`` of some)."""
     found = [event for event in events if event["type"] == kind]
     if not found or (len(found) > 1 and not last):
-        raise Broken(f"{len(found)} times {kind} in {brief(kinds(events))}")
+        raise BrokenError(f"{len(found)} times {kind} in {brief(kinds(events))}")
     return found[-1]
 
 

@@ -5,18 +5,18 @@ from typing import Any
 MOST_CHARACTERS = 160
 
 
-class Broken(Exception):
+class BrokenError(Exception):
     """The server did not do what the rule says; the text tells what it did instead."""
 
 
 def check(kept: object, text: str) -> None:
     if not kept:
-        raise Broken(text)
+        raise BrokenError(text)
 
 
 def same(got: object, wanted: object, what: str) -> None:
     if got != wanted:
-        raise Broken(f"{what}: {brief(got)} where {brief(wanted)} is due")
+        raise BrokenError(f"{what}: {brief(got)} where {brief(wanted)} is due")
 
 
 def brief(value: Any) -> str:

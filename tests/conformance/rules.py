@@ -12,7 +12,8 @@ Shown = Callable[[Target], Awaitable[None]]
 
 
 class Need(StrEnum):
-    """What a rule asks of a target beyond one connection; the value says what is lacking where it is not there."""
+    """What a rule asks of a target beyond one connection; the value says what is lacking where it is not
+    there."""
 
     ECHO = "needs an agent that obeys the echo agent's commands"
     SHARED = "needs several connections to one server"
@@ -57,7 +58,8 @@ def rule(
     settings: Mapping[str, Any] | None = None,
     slow: bool = False,
 ) -> Callable[[Shown], Shown]:
-    """Make a rule of a function whose docstring is the rule's sentence. ``broken_by``: names, divided by spaces."""
+    """Make a rule of a function whose docstring is the rule's sentence. ``broken_by``: names, divided by
+    spaces."""
 
     def register(run: Shown) -> Shown:
         text = " ".join((run.__doc__ or "").split())

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tests.conformance.faults import Broken
+from tests.conformance.faults import BrokenError
 from tests.conformance.rules import Rule
 from tests.conformance.target import Target
 
@@ -12,8 +12,11 @@ RULE_SECONDS = 50.0
 
 
 class Word(StrEnum):
+    """``DIFFERS``: another server does not do what only ours has to."""
+
     HELD = "held"
     BROKEN = "broken"
+    DIFFERS = "differs"
     NOT_SHOWN = "not shown"
 
 
@@ -32,7 +35,7 @@ async def judge(rule: Rule, target: Target) -> Outcome:
     try:
         async with asyncio.timeout(RULE_SECONDS):
             await rule.run(target)
-    except Broken as broken:
+    except BrokenError as broken:
         return Outcome(Word.BROKEN, str(broken))
     except TimeoutError:
         return Outcome(Word.BROKEN, f"it took over {RULE_SECONDS:.0f} seconds")

@@ -1,30 +1,34 @@
 """Our own server as a target: in this process, under a clock that the rules move.
 
-``python -m tests.conformance.server --socket PATH [--variant NAME]`` serves it, or a broken variant of it, for
-others to look at.
+``python -m tests.conformance.server --home FOLDER [--variant NAME]`` serves it, or a broken variant of it, on
+the socket of that folder until it is stopped, for ``python -m tests.conformance --socket`` to look at. With
+``--stdio`` it serves one client on standard input and output instead.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
-import shutil
+import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bridge.agents.echo import Echo
 from bridge.channel.testing.clock import FakeClock, settle
-from bridge.clock import Clock
+from bridge.clock import Clock, SystemClock
 from bridge.config import SessionsTable
 from bridge.errors import ConfigError
 from bridge.paths import Home
 from bridge.protocol import commands
 from bridge.protocol import ours as ours_protocol
 from bridge.protocol.shared import ComponentState
+from bridge.sessions import stdio
 from bridge.sessions.contract import ControlError, Deadlines, Services
 from bridge.sessions.server import SessionServer
 from bridge.store.sqlite import open_store
@@ -32,11 +36,12 @@ from bridge.store.step import Store
 from bridge.store.workers import InlineWorker
 from bridge.tools.choose import tools_for
 from tests.conformance.client import READ_LIMIT, Client
-from tests.conformance.rules import Need
+from tests.conformance.rules import Need, Rule
 from tests.conformance.target import Target
 
 VERSION, STATE = "0.0", ComponentState.CONNECTED
 DEADLINES = Deadlines(reply=0.2, turn=0.2, writer=0.2, stop=0.5)
+STDIO_SECONDS = 0.02  # its bytes pass through threads
 ABILITIES = frozenset(need for need in Need if need is not Need.STDIO)
 
 
@@ -45,6 +50,8 @@ class Ours(Target):
 
     abilities = ABILITIES
     reply_seconds, stop_seconds = DEADLINES.reply, DEADLINES.stop
+
+    home: Path
 
     def __init__(self, folder: Path, settings: Mapping[str, Any], patience_seconds: float) -> None:
         self.patience_seconds = patience_seconds
@@ -94,7 +101,6 @@ class Ours(Target):
 
     async def kill(self) -> None:
         """What is on the disk now is what the next server finds, whatever the end of this one writes."""
-        assert self.home
         db = Home(self.home).db
         kept = {path: path.read_bytes() for path in db.parent.glob(f"{db.name}*") if path.suffix != ".db-shm"}
         await self.stop()
@@ -104,7 +110,6 @@ class Ours(Target):
             path.write_bytes(data)
 
     async def starts(self, prepare: Callable[[Path], None] | None = None) -> bool:
-        assert self.home
         path = self.socket
         if prepare:
             path = Path(tempfile.mkdtemp(prefix="more-", dir=self._folder)) / "state" / "server.sock"
@@ -120,11 +125,56 @@ class Ours(Target):
         return started
 
 
+class OursOnStdio(Target):
+    """The server that speaks to one client over two descriptors, here one end of a pair of sockets."""
+
+    abilities = frozenset({Need.STDIO, Need.ECHO})
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any], patience_seconds: float) -> None:
+        self.patience_seconds = patience_seconds
+        self.workspace = folder / "work"
+        self.workspace.mkdir()
+        self._home, self._table = folder, SessionsTable(**settings)
+        self._tasks = asyncio.TaskGroup()
+        self._serving: dict[Client, asyncio.Task[int]] = {}
+
+    async def start(self) -> None:
+        await self._tasks.__aenter__()
+
+    async def connect(self) -> Client:
+        outer, inner = socket.socketpair()
+        reader, writer = await asyncio.open_unix_connection(sock=outer, limit=READ_LIMIT)
+        client = Client(self, reader, writer, writer.transport)  # type: ignore[arg-type]  # it reads, too
+        self._serving[client] = self._tasks.create_task(self._serve(inner))
+        return client
+
+    async def _serve(self, inner: socket.socket) -> int:
+        with inner:
+            try:
+                await _on_stdio(self._home, FakeClock(), self._table, inner.fileno(), inner.fileno())
+            except (RuntimeError, BaseExceptionGroup):
+                return 1
+            return 0
+
+    async def exit_code(self, client: Client) -> int:
+        done, _ = await asyncio.wait([self._serving[client]], timeout=self.patience_seconds)
+        return done.pop().result() if done else -1
+
+    async def close(self) -> None:
+        for client in self._serving:
+            client.abort()
+        await self._tasks.__aexit__(None, None, None)
+
+    async def settle(self) -> None:
+        await asyncio.sleep(STDIO_SECONDS)
+
+
 @asynccontextmanager
-async def ours(settings: Mapping[str, Any] | None = None, patience_seconds: float = 20.0) -> AsyncIterator[Ours]:
-    """A running server in a folder of its own. The folder's path is short, as sockets want it."""
+async def ours(rule: Rule, patience_seconds: float = 20.0) -> AsyncIterator[Target]:
+    """Serve on the socket of ``home``, whose store goes on where it was, for a user whose home is ``user``."""
+    kind = OursOnStdio if Need.STDIO in rule.needs else Ours
     with tempfile.TemporaryDirectory(prefix="tb-") as made:
-        target = Ours(Path(made).resolve(), settings or {}, patience_seconds)
+        target = kind(Path(made).resolve(), rule.settings, patience_seconds)
         try:
             await target.start()
             yield target
@@ -133,8 +183,11 @@ async def ours(settings: Mapping[str, Any] | None = None, patience_seconds: floa
 
 
 @asynccontextmanager
-async def serving(home: Path, clock: Clock, table: SessionsTable, user: Path | None = None) -> AsyncIterator[None]:
-    """Serve on the socket of ``home``, whose store goes on where it was. ``user`` is whose credentials are safe."""
+async def serving(
+    home: Path, clock: Clock, table: SessionsTable, user: Path | None = None
+) -> AsyncIterator[None]:
+    """Serve on the socket of ``home``, whose store goes on where it was. ``user`` is whose credentials are
+    safe."""
     Home(home).private_dir(Home(home).state)
     async with open_store(Home(home).db, workers=InlineWorker) as store:
         services = _services(home, clock, table, store, user)
@@ -162,15 +215,14 @@ class Daemon:
 def _services(
     home: Path, clock: Clock, table: SessionsTable, store: Store, user: Path | None = None
 ) -> Services:
-    return Services(
-        agent=Echo(clock),
-        tools=partial(_tools, home, clock, user),
-        store=store,
-        clock=clock,
-        control=Daemon(),
-        table=table,
-        deadlines=DEADLINES,
-    )
+    tools = partial(_tools, home, clock, user)
+    return Services(Echo(clock), tools, store, clock, Daemon(), table, DEADLINES)
+
+
+async def _on_stdio(home: Path, clock: Clock, table: SessionsTable, source: int, sink: int) -> None:
+    services = replace(_services(home, clock, table, stdio.ForgetfulStore()), control=stdio.NoDaemon())
+    never: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    await stdio.serve_stdio(services, VERSION, source, sink, never)
 
 
 def _tools(home: Path, clock: Clock, user: Path | None, no_tools: bool, channel: str) -> Any:
@@ -198,3 +250,29 @@ async def _running(server: SessionServer) -> AsyncIterator[None]:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+
+
+async def _serve(home: Path) -> None:
+    async with serving(home.resolve(), SystemClock(), SessionsTable()):
+        print(f"serving on {Home(home).socket}", flush=True)
+        await asyncio.Event().wait()
+
+
+def main() -> None:
+    from tests.conformance.variants import load
+
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.server")
+    parser.add_argument("--home", type=Path, required=True, metavar="FOLDER", help="where it keeps its state")
+    parser.add_argument("--stdio", action="store_true", help="serve one client on standard input and output")
+    parser.add_argument("--variant", choices=sorted(load()), metavar="NAME", help="in which way it is broken")
+    options = parser.parse_args()
+    options.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with load()[options.variant]() if options.variant else nullcontext(), suppress(KeyboardInterrupt):
+        if options.stdio:
+            asyncio.run(_on_stdio(options.home.resolve(), SystemClock(), SessionsTable(), 0, 1))
+        else:
+            asyncio.run(_serve(options.home))
+
+
+if __name__ == "__main__":
+    main()

@@ -19,9 +19,9 @@ SETTLE_SECONDS = 0.25
 class Target(abc.ABC):
     """``abilities`` says what can be asked of it; a rule that needs more is not shown.
 
-    ``workspace`` is a folder, resolved, that sessions may use. ``patience_seconds`` is how long an answer may
-    take, ``reply_seconds`` how long the server waits for a client that does not read, ``stop_seconds`` how long
-    it takes to stop.
+    ``workspace`` is a folder, resolved, that sessions may use. ``home`` is the server's (Need.HOME), ``user``
+    that of the user as whom it runs. An answer may take ``patience_seconds``; the server waits
+    ``reply_seconds`` for a client that does not read, and stops within ``stop_seconds``.
     """
 
     abilities: frozenset[Need]
@@ -29,8 +29,8 @@ class Target(abc.ABC):
     patience_seconds: float = 10.0
     reply_seconds: float = 3.0
     stop_seconds: float = 10.0
-    home: Path | None = None
-    user: Path | None = None
+    home: Path
+    user: Path
 
     @abc.abstractmethod
     async def connect(self) -> Client:
@@ -85,6 +85,10 @@ class Target(abc.ABC):
     def socket(self) -> Path:
         raise NotImplementedError
 
+    async def exit_code(self, client: Client) -> int:
+        """That of the process behind ``client``, whose end is waited for (Need.STDIO)."""
+        raise NotImplementedError
+
     async def stop(self) -> None:
         """Stop the server as its operator would, and wait for its end."""
         raise NotImplementedError
@@ -98,5 +102,6 @@ class Target(abc.ABC):
         raise NotImplementedError
 
     async def starts(self, prepare: Callable[[Path], None] | None = None) -> bool:
-        """Whether one more server starts: beside this one, or in the place that ``prepare`` made for its socket."""
+        """Whether one more server starts: beside this one, or in the place that ``prepare`` made for its
+        socket."""
         raise NotImplementedError

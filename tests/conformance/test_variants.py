@@ -6,20 +6,19 @@ import pytest
 
 from tests.conformance.running import Word, judge
 from tests.conformance.server import ours
-from tests.conformance.suite import RULES, Need, chosen
+from tests.conformance.suite import RULES, chosen
 from tests.conformance.test_rules import marked
 from tests.conformance.variants import load
 
 PATIENCE_SECONDS = 0.12  # what a broken server does not say, it never says
 
-SHOWN = [one for one in chosen() if Need.STDIO not in one.needs]
-PAIRS = [marked(one, one.id, name) for one in SHOWN for name in one.broken_by]
+PAIRS = [marked(one, one.id, name) for one in chosen() for name in one.broken_by]
 
 
 def test_every_rule_has_a_variant_that_breaks_it() -> None:
-    lacking = {one.id: set(one.broken_by) - load().keys() for one in SHOWN}
+    lacking = {one.id: set(one.broken_by) - load().keys() for one in chosen()}
     assert {key: value for key, value in lacking.items() if value} == {}
-    assert [one.id for one in SHOWN if not one.broken_by] == []
+    assert [one.id for one in chosen() if not one.broken_by] == []
 
 
 def test_every_variant_breaks_some_rule() -> None:
@@ -31,6 +30,6 @@ async def test_a_rule_is_reported_as_broken_where_it_is(name: str, variant: str)
     asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # a broken server may do anything
     rule = RULES[name]
     with load()[variant]():
-        async with ours(rule.settings, PATIENCE_SECONDS) as target:
+        async with ours(rule, PATIENCE_SECONDS) as target:
             outcome = await judge(rule, target)
     assert outcome.word is Word.BROKEN, f"{name} did not notice {variant}"

@@ -25,7 +25,8 @@ BROKEN_LINE = b"{"
 
 
 def variant(name: str, make: Callable[[], Patch]) -> None:
-    """Let ``make`` make the patch that is the variant ``name``; a new one each time, since it may remember."""
+    """Let ``make`` make the patch that is the variant ``name``; a new one each time, since it may
+    remember."""
     assert name not in VARIANTS, f"{name} is there twice"
     VARIANTS[name] = make
 
@@ -90,7 +91,8 @@ def writes(change: Callable[[bytes], bytes]) -> Patch:
 
 
 def sends(change: Callable[[Event], Event | list[Event] | None], *kinds: str) -> Patch:
-    """Each event (of ``kinds``, where given) that is sent is what ``change`` makes of it: another, some or none."""
+    """Each event (of ``kinds``, where given) that is sent is what ``change`` makes of it: another, some or
+    none."""
 
     def make(append: Callable[..., None]) -> Callable[..., None]:
         def changed(self: Outbound, frame: bytes) -> None:

@@ -9,7 +9,7 @@ import math
 import re
 from typing import Any, NoReturn
 
-from tests.conformance.faults import Broken, brief, check
+from tests.conformance.faults import BrokenError, brief, check
 
 SERVER_FRAME_BYTES = 8_388_608
 MOST_NESTING = 127
@@ -22,8 +22,9 @@ EVENTS = {
     "daemon.status": f"{_R} status:DaemonStatus",
     "initialized": f"{_R} protocol_version:u32 server:Peer",
     "session.started": (
-        f"{_R} {_S} cwd:str model:str context_max_tokens:u64 max_server_frame_bytes:u64 max_transcript_bytes:u64 "
-        "max_transcript_items:u64 max_prompt_history_bytes:u64 max_prompt_history_items:u64"
+        f"{_R} {_S} cwd:str model:str context_max_tokens:u64 max_server_frame_bytes:u64 "
+        "max_transcript_bytes:u64 max_transcript_items:u64 max_prompt_history_bytes:u64 "
+        "max_prompt_history_items:u64"
     ),
     "queue.snapshot": f"request_id|:str {_S} seq:u64 entries:[QueueEntry] paused:bool",
     "queue.enqueued": f"{_SQ} entry:QueueEntry position:u64",
@@ -36,9 +37,7 @@ EVENTS = {
     "assistant.delta": f"{_TQ} content:str",
     "assistant.completed": f"{_TQ} content:str",
     "tool.proposed": f"{_CALL} name:str arguments:json",
-    "approval.requested": (
-        f"{_TQ} approval_id:str call_id:str name:str risk:Risk cwd:str summary:str"
-    ),
+    "approval.requested": (f"{_TQ} approval_id:str call_id:str name:str risk:Risk cwd:str summary:str"),
     "tool.started": f"{_CALL} name:str",
     "tool.progress": f"{_CALL} text:str",
     "tool.completed": f"{_CALL} name:str success:bool output:str truncated:bool",
@@ -50,7 +49,8 @@ EVENTS = {
     "turn.failed": f"{_TQ} code:str message:str origin?:Origin",
     "error": "request_id?:str code:str message:str fatal:bool",
 }
-"""Fields after ``type``, in order: ``name:kind``. A name's mark: ``?`` left out when absent, ``~`` left out when
+"""Fields after ``type``, in order: ``name:kind``. A name's mark: ``?`` left out when absent, ``~`` left
+out when
 empty, ``|`` null when absent."""
 
 STRUCTS = {
@@ -109,7 +109,7 @@ def read(line: bytes, frame_bytes: int = SERVER_FRAME_BYTES) -> dict[str, Any]:
     """The object that the frame ``line`` holds.
 
     Raises:
-        Broken: it is not one object, compact, on one line, in UTF-8, with its strings in the agreed form.
+        BrokenError: it is not one object, compact, on one line, in UTF-8, its strings in the agreed form.
     """
     check(line.endswith(b"\n"), "a frame does not end with a newline")
     check(len(line) <= frame_bytes + 1, f"a frame is over {frame_bytes} bytes")
@@ -119,12 +119,12 @@ def read(line: bytes, frame_bytes: int = SERVER_FRAME_BYTES) -> dict[str, Any]:
             text, object_pairs_hook=_object, parse_float=Number, parse_constant=_no_number, parse_int=_integer
         )
     except (ValueError, RecursionError) as error:
-        raise Broken(f"a frame is no JSON in UTF-8: {brief(line)}") from error
+        raise BrokenError(f"a frame is no JSON in UTF-8: {brief(line)}") from error
     if not isinstance(value, dict):
-        raise Broken(f"a frame is no object: {brief(line)}")
+        raise BrokenError(f"a frame is no object: {brief(line)}")
     if (compact := write(value)) != text:
         at = next((n for n, pair in enumerate(zip(compact, text, strict=False)) if pair[0] != pair[1]), 0)
-        raise Broken(f"a frame is not written compactly: {brief(text[max(0, at - 20) : at + 20])}")
+        raise BrokenError(f"a frame is not written compactly: {brief(text[max(0, at - 20) : at + 20])}")
     return value
 
 
@@ -133,11 +133,15 @@ def write(value: Any, depth: int = 0) -> str:
     check(depth <= MOST_NESTING, f"a frame is nested more than {MOST_NESTING} deep")
     match value:
         case dict():
-            return "{" + ",".join(f"{write(key)}:{write(item, depth + 1)}" for key, item in value.items()) + "}"
+            return (
+                "{" + ",".join(f"{write(key)}:{write(item, depth + 1)}" for key, item in value.items()) + "}"
+            )
         case list():
             return "[" + ",".join(write(item, depth + 1) for item in value) + "]"
         case str():
-            return '"' + _ESCAPED.sub(lambda found: _SHORT.get(found[0], f"\\u{ord(found[0]):04x}"), value) + '"'
+            return (
+                '"' + _ESCAPED.sub(lambda found: _SHORT.get(found[0], f"\\u{ord(found[0]):04x}"), value) + '"'
+            )
         case Number():
             return value.digits
         case _:
@@ -156,14 +160,14 @@ def _integer(digits: str) -> int:
 
 
 def _no_number(word: str) -> NoReturn:
-    raise Broken(f"{word} is no JSON")
+    raise BrokenError(f"{word} is no JSON")
 
 
 def check_event(event: dict[str, Any]) -> None:
     """Hold ``event`` to the table: its fields, their types, their order, and what is left out when empty.
 
     Raises:
-        Broken: it is none of these.
+        BrokenError: it is none of these.
     """
     kind = event.get("type")
     check(isinstance(kind, str), f"an event has no type: {brief(event)}")
@@ -181,7 +185,9 @@ def _check_fields(value: Any, table: str, where: str) -> None:
         order.append(name)
         _check_field(value, name, marked[len(name) :], kind, f"{where}.{name}")
     known = [key for key in value if key in order]
-    check(known == [name for name in order if name in value], f"{where}: the keys are in another order: {known}")
+    check(
+        known == [name for name in order if name in value], f"{where}: the keys are in another order: {known}"
+    )
 
 
 def _check_field(value: dict[str, Any], name: str, mark: str, kind: str, where: str) -> None:

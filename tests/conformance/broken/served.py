@@ -11,10 +11,11 @@ from typing import Any
 
 from bridge.ids import SessionId
 from bridge.protocol import messages, ours
-from bridge.sessions import listener, opening
+from bridge.sessions import listener, opening, server, stdio
 from bridge.sessions.active import ActiveTurn
 from bridge.sessions.connection import Connection
 from bridge.sessions.context import SessionSettings
+from bridge.sessions.contract import Deadlines
 from bridge.sessions.errors import RequestError
 from bridge.sessions.history import History
 from bridge.sessions.live import LiveSessions
@@ -88,18 +89,45 @@ variant("leaves-socket", lambda: does_nothing(Path, "unlink"))
 variant("removes-lock", _at_the_end(lambda path: os.unlink(path.with_name("server.lock"))))
 variant("lingers", _at_the_end(_linger))
 
+# --- standard input and output ----------------------------------------------------------------------------
+
+
+def _noisy(give_out: Callable[..., None]) -> Callable[..., None]:
+    def changed(outer: socket.socket, sink: int) -> None:
+        os.write(sink, b"{}\n")
+        give_out(outer, sink)
+
+    return changed
+
+
+async def _status(*_: Any) -> ours.DaemonStatus:
+    return ours.DaemonStatus(version="0", pid=1, components=())
+
+
+def _failing_end(serve: Callable[..., Any]) -> Callable[..., Any]:
+    async def changed(*arguments: Any) -> None:
+        await serve(*arguments)
+        raise RuntimeError("the client has gone")
+
+    return changed
+
+
+variant("noisy-stdio", lambda: wraps(stdio, "_give_out", _noisy))
+variant("control-on-stdio", lambda: attribute(stdio.NoDaemon, "handle", _status))
+variant("fails-at-the-end", lambda: wraps(stdio, "serve_stdio", _failing_end))
+
 # --- the first message ------------------------------------------------------------------------------------
 
 Before = Callable[..., Any]
 
 
 async def _needs_none(before: Before, requests: Requests, message: Any) -> None:
-    requests._initialized |= not isinstance(message, messages.Initialize)
+    requests.initialized |= not isinstance(message, messages.Initialize)
     await before(requests, message)
 
 
 async def _closes(before: Before, requests: Requests, message: Any) -> None:
-    ready = requests._initialized
+    ready = requests.initialized
     try:
         await before(requests, message)
     except RequestError as error:
@@ -122,12 +150,12 @@ async def _stays(before: Before, requests: Requests, message: Any) -> None:
 
 
 async def _again(before: Before, requests: Requests, message: Any) -> None:
-    requests._initialized &= not isinstance(message, messages.Initialize)
+    requests.initialized &= not isinstance(message, messages.Initialize)
     await before(requests, message)
 
 
 async def _version_first(before: Before, requests: Requests, message: Any) -> None:
-    requests._initialized &= getattr(message, "protocol_version", 3) == 3
+    requests.initialized &= getattr(message, "protocol_version", 3) == 3
     await before(requests, message)
 
 
@@ -137,7 +165,7 @@ def _order_before_json() -> Patch:
     def change(event: Event) -> Event:
         nonlocal ready
         ready |= event["type"] == "initialized"
-        return event if ready or event["type"] != "error" else {**event, "code": "not_initialized"}
+        return event if ready or event["type"] != "error" else {**event, "code": "notinitialized"}
 
     return sends(change)
 
@@ -208,7 +236,9 @@ def _settings(**fields: Any) -> Callable[[], Patch]:
 
 def _tools(change: Callable[[str], str]) -> Callable[[], Patch]:
     def make(tools: Before) -> Before:
-        return lambda home, clock, user, no_tools, channel: tools(home, clock, user, no_tools, change(channel))
+        return lambda home, clock, user, no_tools, channel: tools(
+            home, clock, user, no_tools, change(channel)
+        )
 
     return lambda: wraps(our_server, "_tools", make)
 
@@ -335,9 +365,9 @@ def _records_nothing(record: Before) -> Before:
 def _one_by_one(serve: Before) -> Before:
     lock = asyncio.Lock()
 
-    async def changed(self: SessionServer, client: socket.socket) -> None:
+    async def changed(*arguments: Any) -> None:
         try:
-            await serve(self, client)
+            await serve(*arguments)
         finally:
             async with lock:
                 await asyncio.sleep(0.1)
@@ -349,7 +379,7 @@ variant("stays-after-end", lambda: wraps(Connection, "_receive", _stays_after_en
 variant("turns-outlive-clients", lambda: does_nothing(Connection, "_hang_up"))
 variant("speaks-after-end", lambda: does_nothing(Outbound, "mute"))
 variant("stops-unrecorded", lambda: wraps(ActiveTurn, "_record", _records_nothing))
-variant("stops-one-by-one", lambda: wraps(SessionServer, "_serve", _one_by_one))
+variant("stops-one-by-one", lambda: wraps(server, "serve_client", _one_by_one))
 
 # --- clients that do not read -----------------------------------------------------------------------------
 
@@ -403,15 +433,13 @@ def _one_turn_for_all() -> Patch:
 
 
 def _slow_to_stop() -> Patch:
-    slow = our_server.Deadlines(reply=0.6, turn=0.6, writer=0.6, stop=1.2)
+    slow = Deadlines(reply=0.6, turn=0.6, writer=0.6, stop=1.2)
     return attribute(our_server, "DEADLINES", slow)
 
 
 variant(
     "drops-events",
-    lambda: together(
-        wraps(Outbound, "append", _dropping), attribute(Outbound, "has_room", lambda *_: True)
-    ),
+    lambda: together(wraps(Outbound, "append", _dropping), attribute(Outbound, "has_room", lambda *_: True)),
 )
 variant("impatient-turns", lambda: wraps(Numbered, "send", _impatient))
 variant("patient-replies", lambda: wraps(Outbound, "room", _patient))

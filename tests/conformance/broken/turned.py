@@ -499,7 +499,9 @@ variant("few-kinds", lambda: attribute(attachments, "KINDS", attachments.KINDS -
 variant("relative-paths", _checking(lambda attachment: not attachment.path.startswith("/")))
 variant("any-file", _checking(_exists))
 variant("no-linked-folders", lambda: wraps(attachments, "_check_one", _real_paths))
-variant("judges-first-file", lambda: wraps(attachments, "check", lambda check: lambda found: check(found[:1])))
+variant(
+    "judges-first-file", lambda: wraps(attachments, "check", lambda check: lambda found: check(found[:1]))
+)
 variant("any-size", lambda: wraps(attachments, "_check_one", _with_real_size))
 variant("untold-files", lambda: attribute(turns, "describe", _untold))
 variant("shows-all", lambda: attribute(attachments, "_shown", lambda text, _: text))

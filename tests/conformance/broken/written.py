@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from bridge.ids import new_hex
+from bridge.sessions.outbound import Outbound
 from tests.conformance.variants import (
     Event,
     Patch,
@@ -17,8 +19,6 @@ from tests.conformance.variants import (
     writes,
 )
 from tests.conformance.wire import NUMBERED
-from bridge.ids import new_hex
-from bridge.sessions.outbound import Outbound
 
 # --- the form ---------------------------------------------------------------------------------------------
 
@@ -52,7 +52,8 @@ def _without_nulls(event: Event) -> Event:
 
 
 def _of_entry(**fields: Any) -> Callable[[Event], Event]:
-    """Changes the entry inside an event: a function makes the value from the old one; None takes the key away."""
+    """Changes the entry inside an event: a function makes the value from the old one; None takes the key
+    away."""
 
     def change(event: Event) -> Event:
         for name, value in fields.items():
@@ -80,7 +81,9 @@ def _renamed(event: Event) -> Event:
 variant("unsorted-arguments", lambda: sets("tool.proposed", arguments=_unsorted))
 variant("null-origin", lambda: sets("turn.completed", origin=None))
 variant("drops-nulls", lambda: sends(_without_nulls))
-variant("writes-empty-lists", lambda: sends(_of_entry(attachments=lambda found: found or []), "queue.enqueued"))
+variant(
+    "writes-empty-lists", lambda: sends(_of_entry(attachments=lambda found: found or []), "queue.enqueued")
+)
 variant("renamed-field", lambda: sends(_renamed, "tool.started"))
 variant("number-as-text", lambda: sets("turn.completed", steps=str))
 variant("own-request-ids", lambda: sets("assistant.completed", request_id="own"))
@@ -88,7 +91,9 @@ variant("wrong-session-id", lambda: sets("queue.moved", session_id="none"))
 variant("odd-risk", lambda: sets("approval.requested", risk="high"))
 variant(
     "status-without-delegations",
-    lambda: sends(lambda event: {**event, "status": {**event["status"], "delegations": None}}, "daemon.status"),
+    lambda: sends(
+        lambda event: {**event, "status": {**event["status"], "delegations": None}}, "daemon.status"
+    ),
 )
 variant("null-usage", lambda: sets("turn.completed", usage=None))
 variant("no-usage", lambda: loses("turn.completed", "usage"))
@@ -101,7 +106,9 @@ variant("full-snapshot", lambda: sets("queue.snapshot", paused=True))
 
 
 def _request_ids(change: Callable[[str], str]) -> Callable[[Event], Event]:
-    return lambda event: {**event, "request_id": change(event["request_id"])} if "request_id" in event else event
+    return lambda event: (
+        {**event, "request_id": change(event["request_id"])} if "request_id" in event else event
+    )
 
 
 def _seq(change: Callable[[int], int]) -> Callable[[Event], Event]:
@@ -209,7 +216,8 @@ variant("errors-twice", lambda: sends(lambda event: [event, event], "error"))
 
 variant("miscounts-steps", lambda: sets("turn.completed", steps=lambda steps: steps + 1))
 variant(
-    "silent-steps", lambda: sends(lambda event: event if len(event["content"]) > 15 else None, "assistant.completed")
+    "silent-steps",
+    lambda: sends(lambda event: event if len(event["content"]) > 15 else None, "assistant.completed"),
 )
 variant("partial-text", lambda: sets("assistant.completed", content=lambda text: text[-1000:]))
 variant("rough-progress", lambda: sets("tool.progress", text=lambda text: f"{text}\x07"))
@@ -225,7 +233,9 @@ variant("removal-raises-revision", lambda: sets("queue.removed", revision=lambda
 variant("nameless-snapshots", lambda: sets("queue.snapshot", request_id=None))
 variant(
     "cancel-fails-turns",
-    lambda: sends(lambda event: {**event, "type": "turn.failed", "code": "x", "message": "x"}, "turn.cancelled"),
+    lambda: sends(
+        lambda event: {**event, "type": "turn.failed", "code": "x", "message": "x"}, "turn.cancelled"
+    ),
 )
 variant("own-cancel-ids", lambda: sets("turn.cancelled", request_id="own"))
 variant("multi-line-summaries", lambda: sets("approval.requested", summary=lambda text: f"{text}\nmore"))

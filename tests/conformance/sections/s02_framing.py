@@ -121,9 +121,7 @@ async def prompt(to: Target) -> None:
     await client.event("turn.started")
 
 
-@rule(
-    "2.10-server-frame", Need.ECHO, broken_by="huge-frames", settings={"max_server_frame_bytes": 65_536}
-)
+@rule("2.10-server-frame", Need.ECHO, broken_by="huge-frames", settings={"max_server_frame_bytes": 65_536})
 async def server_frame(to: Target) -> None:
     """No frame of a session is longer than the session says."""
     client = await to.client()

@@ -12,7 +12,7 @@ MOST_NESTING = 127
 
 
 async def reads(to: Target, line: str | bytes) -> None:
-    """Raises Broken where the server does not take ``line`` as an ``initialize``."""
+    """Raises BrokenError where the server does not take ``line`` as an ``initialize``."""
     client = await to.connect()
     client.line(line)
     same((await client.event("initialized")).get("request_id"), "a", "the request id")
@@ -53,7 +53,14 @@ async def known_keys_once(to: Target) -> None:
 async def tags(to: Target) -> None:
     """A message's type is an exact string: missing, unknown, of other case or no string is an error."""
     tag = '"type":"initialize"'
-    others = ('"type":"Initialize"', '"type":"initialize "', '"type":"hello"', '"type":1', '"type":null', '"t":1')
+    others = (
+        '"type":"Initialize"',
+        '"type":"initialize "',
+        '"type":"hello"',
+        '"type":1',
+        '"type":null',
+        '"t":1',
+    )
     await refuses(to, *(START.replace(tag, other) for other in others))
 
 
@@ -98,7 +105,9 @@ async def integers(to: Target) -> None:
     client = await to.client()
     for value in ("18446744073709551615", "0"):
         client.line(removal(value))
-        check((await client.event("error")).get("code") != "invalid_json", f"a revision of {value} is not read")
+        check(
+            (await client.event("error")).get("code") != "invalid_json", f"a revision of {value} is not read"
+        )
     for value in ("18446744073709551616", "-1", "1" + "0" * 400):
         await client.refused(removal(value))
     client.line(START.replace("3", "4294967295"))
@@ -125,7 +134,9 @@ async def defaulted_not_null(to: Target) -> None:
     await client.error("session_not_found", "a")
     await client.refused(encode({**turn, "attachments": None}))
     for name in ("name", "mime"):
-        await client.refused(encode({**turn, "attachments": [{"kind": "k", "path": "p", "size": 0, name: None}]}))
+        await client.refused(
+            encode({**turn, "attachments": [{"kind": "k", "path": "p", "size": 0, name: None}]})
+        )
     kill = {"action": "delegations", "all": None}
     await client.refused(encode({"type": "daemon.control", "request_id": "a", "command": kill}))
 

@@ -138,7 +138,8 @@ async def session_id(to: Target) -> None:
 
 @rule("7.4-risks", Need.ECHO, broken_by="odd-risk")
 async def risks(to: Target) -> None:
-    """A call's risk is one of the five: what the tools do with files is ``filesystem``, with the chat ``network``."""
+    """A call's risk is one of the five: what the tools do with files is ``filesystem``, with the chat
+    ``network``."""
     client = await to.session(channel="Slack")
     (to.workspace / "a.txt").write_text("x")
     found = []

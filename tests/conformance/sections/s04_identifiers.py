@@ -64,13 +64,18 @@ async def never_again(to: Target) -> None:
 async def no_id(to: Target) -> None:
     """The error for a line that is no message carries no request id, even where the line holds one."""
     client = await to.client()
-    for line in ('{"type":"fly","request_id":"a"}', '{"request_id":"a"', '{"type":"session.clear","request_id":"a"}'):
+    for line in (
+        '{"type":"fly","request_id":"a"}',
+        '{"request_id":"a"',
+        '{"type":"session.clear","request_id":"a"}',
+    ):
         await client.refused(line)
 
 
 @rule("4.6-numbers", Need.ECHO, broken_by="gaps-in-seq seq-from-zero seq-repeats")
 async def numbers(to: Target) -> None:
-    """``seq`` counts the events of a session from 1 without a gap, those of turns, queue, pause and clear alike."""
+    """``seq`` counts the events of a session from 1 without a gap, those of turns, queue, pause and clear
+    alike."""
     client = await tour(to)
     await client.cancel(await client.hold())
     await client.turn("steps 3")
@@ -83,7 +88,9 @@ async def unnumbered(to: Target) -> None:
     """``initialized``, ``session.started``, ``daemon.status`` and ``error`` carry no number and use none."""
     client = await tour(to)
     for event in client.events:
-        check(("seq" in event) == (event["type"] in wire.NUMBERED), f"{event['type']}: seq or its lack is wrong")
+        check(
+            ("seq" in event) == (event["type"] in wire.NUMBERED), f"{event['type']}: seq or its lack is wrong"
+        )
 
 
 @rule("4.8-over-clear", broken_by="clear-resets-seq")

@@ -20,7 +20,8 @@ async def initialize_first(to: Target) -> None:
 
 @rule("5.2-other-version", broken_by="any-version mild-version stays-after-version vague-version")
 async def other_version(to: Target) -> None:
-    """Another version than 3 is ``version_mismatch``, fatal, names the supported one, and the server closes."""
+    """Another version than 3 is ``version_mismatch``, fatal, names the supported one, and the server
+    closes."""
     for version in (0, 2, 4, 4294967295):
         client = await to.connect()
         request_id = client.say("initialize", protocol_version=version, client={"name": "n", "version": "v"})
@@ -122,7 +123,9 @@ async def end_cancels(to: Target) -> None:
     await again.quiet("in a session whose client had gone")
 
 
-async def attached(to: Target, session_id: str, ends: tuple[str, ...] = ENDS) -> tuple[Client, list[dict[str, object]]]:
+async def attached(
+    to: Target, session_id: str, ends: tuple[str, ...] = ENDS
+) -> tuple[Client, list[dict[str, object]]]:
     """A new connection with the stored session, and what it was told up to the end of the last turn."""
     client = await to.client()
     await client.attach(session_id)
@@ -163,7 +166,8 @@ async def attached_once(to: Target) -> None:
 
 @rule("5.16-attach-answer", Need.SHARED, ours=True, broken_by="attach-tells-nothing")
 async def attach_answer(to: Target) -> None:
-    """An attach answers with ``session.started``, the snapshot, and how the last turn ended, under its own ids."""
+    """An attach answers with ``session.started``, the snapshot, and how the last turn ended, under its own
+    ids."""
     client = await to.session()
     request_id = client.ask("turn.start", prompt="hello", request_id="the turn's")
     before = await client.to_end()
@@ -230,7 +234,8 @@ async def never_widened(to: Target) -> None:
 
 @rule("5.21-crash", Need.ECHO, Need.STARTS, ours=True, broken_by="crash-forgotten")
 async def crash(to: Target) -> None:
-    """A turn that the server's death cut off ends at the next attach as ``turn.failed``, ``internal_error``."""
+    """A turn that the server's death cut off ends at the next attach as ``turn.failed``,
+    ``internal_error``."""
     client = await to.session()
     await client.turn("before")
     request_id = client.ask("turn.start", prompt=LONG)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.client import Client
-from tests.conformance.faults import Broken, brief, check
+from tests.conformance.faults import BrokenError, brief, check
 from tests.conformance.rules import rule
 from tests.conformance.target import Target
 
@@ -43,4 +43,4 @@ async def refused(to: Target) -> None:
 
 async def _still_there(client: Client) -> None:
     if await client.others():
-        raise Broken("something came for a line that is no message")
+        raise BrokenError("something came for a line that is no message")

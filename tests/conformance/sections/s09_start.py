@@ -3,18 +3,18 @@
 from typing import Any
 
 from tests.conformance.client import Client, kinds, one
-from tests.conformance.faults import Broken, brief, check, same
+from tests.conformance.faults import BrokenError, brief, check, same
 from tests.conformance.rules import Need, rule
 from tests.conformance.target import Target
 
 
 async def refused(client: Client, **fields: Any) -> None:
-    """Raises Broken where a session starts."""
+    """Raises BrokenError where a session starts."""
     request_id = client.say("session.start", **{"cwd": str(client.target.workspace), **fields})
     try:
         await client.error("invalid_request", request_id)
-    except Broken as broken:
-        raise Broken(f"{brief(fields)}: {broken}") from None
+    except BrokenError as broken:
+        raise BrokenError(f"{brief(fields)}: {broken}") from None
 
 
 @rule("9.1-answer", broken_by="late-snapshot full-snapshot seq-from-zero")
@@ -102,7 +102,10 @@ async def chat_attach(to: Target) -> None:
     chat = await (await to.session(channel="Feishu")).turn("attach a.txt")
     same(one(chat, "tool.completed").get("name"), "chat_attach", "the tool")
     bare = await (await to.session()).turn("attach a.txt")
-    check("chat_attach" not in [event.get("name") for event in bare if event.get("success")], "a file was attached")
+    check(
+        "chat_attach" not in [event.get("name") for event in bare if event.get("success")],
+        "a file was attached",
+    )
 
 
 @rule("9.10-auto-approve", Need.ECHO, broken_by="auto-approves")

@@ -1,9 +1,10 @@
 """Section 10: what a turn is made of, and in which order."""
 
+from itertools import pairwise
 from typing import Any
 
 from tests.conformance.client import ENDS, Client, Event, kinds, one
-from tests.conformance.faults import Broken, brief, check, same
+from tests.conformance.faults import BrokenError, brief, check, same
 from tests.conformance.rules import Need, rule
 from tests.conformance.target import Target
 
@@ -14,8 +15,8 @@ PROGRESS_BYTES, LINE_BYTES, PACE_SECONDS, STEP_SECONDS = 512, 200, 0.5, 0.1
 async def refused(client: Client, code: str, **fields: Any) -> None:
     try:
         await client.error(code, client.ask("turn.start", **{"prompt": "hello", **fields}))
-    except Broken as broken:
-        raise Broken(f"{brief(fields)}: {broken}") from None
+    except BrokenError as broken:
+        raise BrokenError(f"{brief(fields)}: {broken}") from None
 
 
 @rule("10.1-session-first", broken_by="checks-prompt-first any-session")
@@ -62,7 +63,9 @@ async def one_end(to: Target) -> None:
     client = await to.session()
     for prompt in ("hello", "fail", "list"):
         events = [*await client.turn(prompt), *await client.others()]
-        same([kind for kind in kinds(events) if kind in ENDS], [events[-1]["type"]], f"the ends of {prompt!r}")
+        same(
+            [kind for kind in kinds(events) if kind in ENDS], [events[-1]["type"]], f"the ends of {prompt!r}"
+        )
         same(kinds(events)[0], "turn.started", f"the first event of {prompt!r}")
 
 
@@ -117,7 +120,8 @@ async def unasked(to: Target) -> None:
 
 @rule("10.11-refused-arguments", Need.ECHO, broken_by="starts-bad-calls")
 async def refused_arguments(to: Target) -> None:
-    """A call with arguments that the tool refuses is proposed and completed, neither asked for nor started."""
+    """A call with arguments that the tool refuses is proposed and completed, neither asked for nor
+    started."""
     client = await to.session(channel="Slack")
     events = [event for event in await client.turn("progress 0") if "call_id" in event]
     same(kinds(events), ["tool.proposed", "tool.completed"], "the events of the call")
@@ -205,8 +209,11 @@ async def progress_pace(to: Target) -> None:
     events, times = await progress(to, 4)
     shown = [at for event, at in zip(events, times, strict=True) if event["type"] == "tool.progress"]
     check(len(shown) > 1, "too little progress is shown")
-    gaps = [later - earlier for earlier, later in zip(shown, shown[1:], strict=False)]
-    check(min(gaps) > PACE_SECONDS - STEP_SECONDS - 0.01, f"progress came {min(gaps):.2f} seconds after progress")
+    gaps = [later - earlier for earlier, later in pairwise(shown)]
+    check(
+        min(gaps) > PACE_SECONDS - STEP_SECONDS - 0.01,
+        f"progress came {min(gaps):.2f} seconds after progress",
+    )
 
 
 @rule("10.18-progress-is-no-history", Need.ECHO, broken_by="progress-in-output")
@@ -215,7 +222,9 @@ async def progress_is_no_history(to: Target) -> None:
     events, _ = await progress(to, 2)
     output = one(events, "tool.completed")["output"]
     for event in events:
-        check(event["type"] != "tool.progress" or event["text"] not in output, "progress is part of the output")
+        check(
+            event["type"] != "tool.progress" or event["text"] not in output, "progress is part of the output"
+        )
 
 
 @rule("10.19-long-text", Need.ECHO, broken_by="endless-text")
@@ -224,7 +233,9 @@ async def long_text(to: Target) -> None:
     client = await to.session()
     events = await client.turn("\n".join(["long 200000"] * 6))
     same((events[-1]["type"], events[-1].get("code")), ("turn.failed", "response_limit"), "the end")
-    check(all(len(event["content"]) <= STEP_TEXT_BYTES for event in events if "content" in event), "it was sent")
+    check(
+        all(len(event["content"]) <= STEP_TEXT_BYTES for event in events if "content" in event), "it was sent"
+    )
     same((await client.turn())[-1]["type"], "turn.completed", "a turn afterwards")
 
 

@@ -24,7 +24,7 @@ def where(entry: Event, revision: int | None = None) -> dict[str, Any]:
 
 
 async def refused(client: Client, code: str, kind: str, **fields: Any) -> None:
-    """Raises Broken where it is not refused; a snapshot after a conflict is read, too."""
+    """Raises BrokenError where it is not refused; a snapshot after a conflict is read, too."""
     await client.error(code, client.ask(kind, **fields))
     for event in await client.others():
         same(event["type"], "queue.snapshot", "what follows the error")
@@ -32,21 +32,27 @@ async def refused(client: Client, code: str, kind: str, **fields: Any) -> None:
 
 @rule("11.1-enqueued", Need.ECHO, broken_by="positions-from-one revision-zero own-submitters")
 async def enqueued(to: Target) -> None:
-    """A turn that comes while another runs waits: revision 1, its request id as submitter, positions from 0."""
+    """A turn that comes while another runs waits: revision 1, its request id as submitter, positions from
+    0."""
     client = await to.session()
     await client.hold()
     for position, prompt in enumerate(("first", "second", "third")):
         request_id = client.ask("turn.start", prompt=prompt)
         event = await client.event("queue.enqueued")
         entry = event["entry"]
-        same((event.get("request_id"), event.get("position")), (request_id, position), "request id and position")
+        same(
+            (event.get("request_id"), event.get("position")),
+            (request_id, position),
+            "request id and position",
+        )
         found = [entry.get(name) for name in ("prompt", "revision", "submitter")]
         same(found, [prompt, 1, request_id], "prompt, revision and submitter")
 
 
 @rule("11.2-dequeued", Need.ECHO, broken_by="dequeues-early dequeues-silently last-first dequeues-by-new-id")
 async def dequeued(to: Target) -> None:
-    """After a turn's end the first entry starts: ``queue.dequeued``, then ``turn.started``, with the same ids."""
+    """After a turn's end the first entry starts: ``queue.dequeued``, then ``turn.started``, with the same
+    ids."""
     client, turn_id, entries = await waiting(to, "first", "second")
     await client.cancel(turn_id)
     for entry in entries:
@@ -85,7 +91,8 @@ async def encoded_bytes(to: Target) -> None:
 
 @rule("11.6-update", Need.ECHO, broken_by="keeps-revisions loses-attachments keeps-prompts")
 async def update(to: Target) -> None:
-    """``queue.update`` replaces the prompt, raises the revision, keeps the files and answers the whole entry."""
+    """``queue.update`` replaces the prompt, raises the revision, keeps the files and answers the whole
+    entry."""
     client, _, _ = await waiting(to)
     file = to.workspace / "a.txt"
     file.write_text("x")
@@ -129,7 +136,8 @@ async def update_bytes(to: Target) -> None:
 
 @rule("11.9-move", Need.ECHO, broken_by="moves-behind keeps-revisions")
 async def move(to: Target) -> None:
-    """``queue.move`` puts an entry right before another, or last, raises its revision and tells its position."""
+    """``queue.move`` puts an entry right before another, or last, raises its revision and tells its
+    position."""
     client, turn_id, (a, b, c) = await waiting(to, "a", "b", "c")
     await moved(client, c, a, 0, 2)
     await moved(client, a, None, 2, 2)
@@ -143,7 +151,9 @@ async def moved(client: Client, entry: Event, before: Event | None, position: in
     request_id = client.ask("queue.move", **where(entry), before_queue_id=before and before["queue_id"])
     event = await client.event("queue.moved")
     found = [event.get(name) for name in ("request_id", "queue_id", "position", "revision")]
-    same(found, [request_id, entry["queue_id"], position, revision], "request id, entry, position and revision")
+    same(
+        found, [request_id, entry["queue_id"], position, revision], "request id, entry, position and revision"
+    )
 
 
 async def all_dequeued(client: Client, count: int) -> list[Event]:
@@ -163,7 +173,8 @@ async def move_nowhere(to: Target) -> None:
 
 @rule("11.11-move-refused", Need.ECHO, broken_by="any-revision moves-to-unknown")
 async def move_refused(to: Target) -> None:
-    """A move is refused for its entry, its revision, then for a target that does not wait; nothing changes."""
+    """A move is refused for its entry, its revision, then for a target that does not wait; nothing
+    changes."""
     client, turn_id, (a, b) = await waiting(to, "a", "b")
     before = {"before_queue_id": b["queue_id"]}
     await refused(client, "queue_not_found", "queue.move", queue_id="none", revision=1, **before)
@@ -209,14 +220,18 @@ async def own_session(to: Target) -> None:
     await refused(client, "session_not_found", "queue.remove", **wrong)
 
 
-@rule("11.15-conflict-snapshot", Need.ECHO, ours=True, broken_by="conflicts-without-snapshot nameless-snapshots")
+@rule(
+    "11.15-conflict-snapshot", Need.ECHO, ours=True, broken_by="conflicts-without-snapshot nameless-snapshots"
+)
 async def conflict_snapshot(to: Target) -> None:
     """After a ``queue_conflict`` comes a snapshot with the request's id and the entries as they are."""
     client, _, entries = await waiting(to, "a", "b")
     request_id = client.ask("queue.remove", **where(entries[0], 7))
     await client.error("queue_conflict", request_id)
     snapshot = await client.event("queue.snapshot")
-    same((snapshot.get("request_id"), snapshot.get("entries")), (request_id, entries), "request id and entries")
+    same(
+        (snapshot.get("request_id"), snapshot.get("entries")), (request_id, entries), "request id and entries"
+    )
     await client.quiet("after the snapshot")
 
 

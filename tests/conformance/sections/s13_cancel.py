@@ -9,7 +9,8 @@ from tests.conformance.target import Target
 
 @rule("13.1-cancelled", Need.ECHO, broken_by="cancel-fails-turns cancel-answers own-cancel-ids")
 async def cancelled(to: Target) -> None:
-    """A cancel has no answer of its own: the turn ends with ``turn.cancelled`` under the turn's request id."""
+    """A cancel has no answer of its own: the turn ends with ``turn.cancelled`` under the turn's request
+    id."""
     client = await to.session()
     request_id = client.ask("turn.start", prompt=LONG)
     turn_id = (await client.event("turn.started"))["turn_id"]

@@ -18,11 +18,15 @@ def resolve(client: Client, question: Event, approved: bool = True, **fields: st
     return client.ask("approval.resolve", approval_id=question["approval_id"], approved=approved, **fields)
 
 
-@rule("14.1-on-risk", Need.ECHO, broken_by="asks-for-all approves-all", settings={"approval_policy": "on-risk"})
+@rule(
+    "14.1-on-risk", Need.ECHO, broken_by="asks-for-all approves-all", settings={"approval_policy": "on-risk"}
+)
 async def on_risk(to: Target) -> None:
     """The policy ``on-risk`` asks for every call but those that only read."""
     client = await to.session()
-    check("approval.requested" not in kinds(await client.turn("list")), "a call that only reads was asked for")
+    check(
+        "approval.requested" not in kinds(await client.turn("list")), "a call that only reads was asked for"
+    )
     one(await client.turn(WRITE), "approval.requested")
 
 
@@ -52,7 +56,9 @@ async def question(to: Target) -> None:
     found = await asked(client)
     same((found.get("name"), found.get("risk")), ("write_file", "filesystem"), "name and risk")
     same(found.get("cwd"), str(to.workspace), "the folder in which the call runs")
-    check("a.txt" in found["summary"] and found["summary"].isprintable(), f"the summary is {found['summary']!r}")
+    check(
+        "a.txt" in found["summary"] and found["summary"].isprintable(), f"the summary is {found['summary']!r}"
+    )
 
 
 @rule("14.5-silent", Need.ECHO, broken_by="answers-resolves")
@@ -70,7 +76,9 @@ async def once(to: Target) -> None:
     """A question that is unknown or was answered is ``approval_not_found``."""
     client = await to.session()
     found = await asked(client)
-    await client.error("approval_not_found", client.ask("approval.resolve", approval_id="none", approved=True))
+    await client.error(
+        "approval_not_found", client.ask("approval.resolve", approval_id="none", approved=True)
+    )
     resolve(client, found)
     await client.to_end()
     await client.error("approval_not_found", resolve(client, found))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.client import Client, Event, file_of
-from tests.conformance.faults import Broken, brief, check, same
+from tests.conformance.faults import BrokenError, brief, check, same
 from tests.conformance.rules import Need, rule
 from tests.conformance.target import Target
 
@@ -13,12 +13,12 @@ TURN_ATTACHMENTS = 16
 
 
 async def refused(client: Client, *attachments: Event) -> None:
-    """Raises Broken where a turn with them starts."""
+    """Raises BrokenError where a turn with them starts."""
     request_id = client.ask("turn.start", prompt="hello", attachments=list(attachments))
     try:
         await client.error("invalid_request", request_id)
-    except Broken as broken:
-        raise Broken(f"{brief(attachments[0])}: {broken}") from None
+    except BrokenError as broken:
+        raise BrokenError(f"{brief(attachments[0])}: {broken}") from None
     await client.quiet("after attachments that were refused")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.client import Client, Event, one
-from tests.conformance.faults import Broken, check, same
+from tests.conformance.faults import BrokenError, check, same
 from tests.conformance.rules import Need, rule
 from tests.conformance.target import Target
 
@@ -37,12 +37,11 @@ async def refuses(to: Target, client: Client, *paths: str | Path) -> None:
     for path in paths:
         report = await attach(client, path)
         if report.get("success") is not False:
-            raise Broken(f"{path} was attached")
+            raise BrokenError(f"{path} was attached")
     same(copies(to), [], "the copies of what was refused")
 
 
 def copies(to: Target) -> list[Path]:
-    assert to.home
     outbox = to.home / "state" / "media" / "outbox"
     return sorted(outbox.iterdir()) if outbox.exists() else []
 
@@ -56,7 +55,11 @@ async def report(to: Target) -> None:
     output = json.loads(found["output"])
     check(isinstance(output.get("note"), str), "there is no note")
     file = output["attached"]
-    same([file.get(name) for name in ("name", "size", "caption")], ["a.txt", 5, "a caption"], "name, size, caption")
+    same(
+        [file.get(name) for name in ("name", "size", "caption")],
+        ["a.txt", 5, "a caption"],
+        "name, size, caption",
+    )
     same(Path(file["path"]).read_text(), "12345", "what the copy holds")
 
 
@@ -78,7 +81,9 @@ async def caption(to: Target) -> None:
     client = await chat(to)
     (to.workspace / "a.txt").write_text("1")
     same((await attached(client, "a.txt", "é" * 512)).get("caption"), "é" * 512, "the caption")
-    same((await attach(client, "a.txt", "é" * 512 + "x")).get("success"), False, "success with a long caption")
+    same(
+        (await attach(client, "a.txt", "é" * 512 + "x")).get("success"), False, "success with a long caption"
+    )
 
 
 @rule("16.4-telling-names", Need.ECHO, Need.HOME, broken_by="sends-private-names")
@@ -86,8 +91,8 @@ async def telling_names(to: Target) -> None:
     """Files whose path names a secret are refused, in any case: keys, ``.env``, credentials."""
     client = await chat(to)
     names = (
-        ".env .env.local .ENV my_Credentials.txt PRIVATE_KEY a.pem a.KEY a.p12 a.pfx a.kdbx id_rsa id_rsa.pub "
-        "ID_ed25519 id_ecdsa id_dsa .env.d/a.txt credentials/a.txt"
+        ".env .env.local .ENV my_Credentials.txt PRIVATE_KEY a.pem a.KEY a.p12 a.pfx a.kdbx id_rsa "
+        "id_rsa.pub ID_ed25519 id_ecdsa id_dsa .env.d/a.txt credentials/a.txt"
     ).split()
     for name in names:
         path = to.workspace / name
@@ -99,7 +104,6 @@ async def telling_names(to: Target) -> None:
 @rule("16.5-private-places", Need.ECHO, Need.HOME, broken_by="sends-from-anywhere")
 async def private_places(to: Target) -> None:
     """Credential places under the user's home are refused, also behind a link."""
-    assert to.user
     client = await chat(to)
     places = ".ssh .gnupg .aws .azure .kube .docker .config/gh .config/gcloud .mozilla .password-store .codex"
     for place in [*places.split(), ".claude", ".config/chromium", ".local/share/keyrings"]:
@@ -118,14 +122,13 @@ async def private_places(to: Target) -> None:
 async def system_places(to: Target) -> None:
     """The system's secrets and its special folders are refused."""
     client = await chat(to)
-    places = "/etc/shadow /etc/sudoers /etc/ssh/ssh_config /proc/self/status /proc/version /sys/kernel/mm /dev/zero"
+    places = "/etc/shadow /etc/sudoers /etc/ssh/ssh_config /proc/self/status /proc/version /dev/zero"
     await refuses(to, client, *places.split())
 
 
 @rule("16.7-home", Need.ECHO, Need.HOME, broken_by="sends-from-anywhere")
 async def home(to: Target) -> None:
     """The server's own home is refused, but for received media."""
-    assert to.home
     client = await chat(to)
     secret, received = to.home / "config.toml", to.home / "state" / "media" / "inbound" / "a.txt"
     received.parent.mkdir(parents=True, exist_ok=True)

@@ -56,7 +56,8 @@ async def too_long(to: Target) -> None:
 
 @rule("18.5-trimmed", Need.ECHO, broken_by="trims-silently own-trim-ids", settings=LONG_TURNS, slow=True)
 async def trimmed(to: Target) -> None:
-    """Over 10,000 messages the oldest turns go, and ``session.trimmed`` says how many, under the turn's request id."""
+    """Over 10,000 messages the oldest turns go, and ``session.trimmed`` says how many, under the turn's
+    request id."""
     client = await to.session(no_tools=True)
     for _ in range(9):
         check("session.trimmed" not in kinds(await client.turn("steps 1000")), "messages go too early")
@@ -73,7 +74,8 @@ async def trimmed(to: Target) -> None:
 
 @rule("18.6-own-turn", Need.ECHO, broken_by="endless-history", slow=True)
 async def own_turn(to: Target) -> None:
-    """A turn that alone is over the history's limits fails with ``history_limit``; nothing is trimmed for it."""
+    """A turn that alone is over the history's limits fails with ``history_limit``; nothing is trimmed for
+    it."""
     client = await to.session(no_tools=True)
     await client.turn("the word is quince")
     events = await client.turn("steps 100 170000")

@@ -75,6 +75,8 @@ async def stays_paused(to: Target) -> None:
     await pause(client, True)
     client.ask("session.clear")
     events = await client.until("queue.snapshot")
-    same((kinds(events), events[-1].get("paused")), (["session.cleared", "queue.snapshot"], True), "the answer")
+    same(
+        (kinds(events), events[-1].get("paused")), (["session.cleared", "queue.snapshot"], True), "the answer"
+    )
     await client.queued("a")
     await client.quiet("while paused")

@@ -27,9 +27,17 @@ async def codes(to: Target) -> None:
 async def only_version_is_fatal(to: Target) -> None:
     """Only a wrong version is fatal: after any other error the connection goes on."""
     client = await to.connect()
-    for line in ("", "x", '{"type":"fly"}', "x" * 1_100_000, '{"type":"session.clear","request_id":"a","session_id":"s"}'):
+    for line in (
+        "",
+        "x",
+        '{"type":"fly"}',
+        "x" * 1_100_000,
+        '{"type":"session.clear","request_id":"a","session_id":"s"}',
+    ):
         client.line(line)
-        same((await client.event("error")).get("fatal"), False, f"whether the error for {line[:20]!r} is fatal")
+        same(
+            (await client.event("error")).get("fatal"), False, f"whether the error for {line[:20]!r} is fatal"
+        )
     client.say("initialize", protocol_version=3, client=PEER)
     await client.event("initialized")
 
@@ -56,6 +64,10 @@ async def no_daemon(to: Target) -> None:
 async def texts_are_safe(to: Target) -> None:
     """An error for a line that is not read quotes nothing of it."""
     client = await to.client()
-    for line in ('{"type":"sesame-4711"}', "sesame-4711", '{"type":"session.clear","request_id":["sesame-4711"]}'):
+    for line in (
+        '{"type":"sesame-4711"}',
+        "sesame-4711",
+        '{"type":"session.clear","request_id":["sesame-4711"]}',
+    ):
         client.line(line)
         check("sesame" not in (await client.event("error"))["message"], "the message quotes the line")

@@ -11,7 +11,8 @@ from tests.conformance.target import Target
 
 @rule("25.1-turns-end", Need.ECHO, Need.STARTS, ours=True, broken_by="stops-in-silence")
 async def turns_end(to: Target) -> None:
-    """A stop ends each running turn with ``turn.cancelled`` and closes the connections; what waits is dropped."""
+    """A stop ends each running turn with ``turn.cancelled`` and closes the connections; what waits is
+    dropped."""
     clients = [await to.session() for _ in range(3)]
     for client in clients:
         await client.hold()

@@ -47,7 +47,8 @@ async def silence_after_end(to: Target) -> None:
 
 @rule("27.5-unbuilt-actions", Need.DAEMON, ours=True, broken_by="unbuilt-is-invalid")
 async def unbuilt_actions(to: Target) -> None:
-    """A published action that a daemon does not have is a ``delegation_error`` or ``restart_error`` that says so."""
+    """A published action that a daemon does not have is a ``delegation_error`` or ``restart_error`` that
+    says so."""
     client = await to.client()
     for action, code in (
         ("delegations", "delegation_error"),
@@ -92,3 +93,13 @@ async def attached_empty(to: Target) -> None:
     again.ask("turn.start", prompt="hello")
     same((await again.until("turn.started", "queue.enqueued"))[-1]["type"], "turn.started", "a turn's answer")
     await again.until(*ENDS)
+
+
+@rule("27.8-exit-code", Need.STDIO, Need.ECHO, ours=True, broken_by="fails-at-the-end")
+async def exit_code(to: Target) -> None:
+    """On standard input and output the client's end is the server's: exit code 0, also while a turn runs."""
+    client = await to.session()
+    await client.hold()
+    client.half_close()
+    same(kinds(await client.rest()), [], "what follows the client's end")
+    same(await to.exit_code(client), 0, "the exit code")

@@ -1,0 +1,142 @@
+"""Claims on a running account: what each item becomes, in which order it starts, and who hangs up."""
+
+import asyncio
+
+import pytest
+
+from bridge.channel import (
+    Batch,
+    Claimed,
+    Edited,
+    FileKind,
+    Ignored,
+    Recalled,
+    RemoteFile,
+    Unreadable,
+)
+from bridge.channel.testing.clock import settle, until
+from bridge.clock import unix_ms
+from bridge.errors import StoreError
+from bridge.relay.claims import Claims
+from bridge.relay.texts import Language, Text, say
+from bridge.store.contract import OpenMessages
+from tests.relay.harness import NAME, OWNER, STRANGER, Desk, PollingChannel, desk, message
+from tests.relay.test_account import endless, hang_up, swap_store
+from tests.relay.test_changes import prompts
+from tests.relay.test_conversation import Held
+
+VOICE = (RemoteFile("k", FileKind.AUDIO),)
+
+
+def claims_of(here: Desk) -> Claims:
+    assert here.account._run is not None
+    return here.account._run.claims
+
+
+async def test_each_item_is_told_what_became_of_it() -> None:
+    async with desk(script={"turn": endless}, limits={"conversation_claims": 1}) as here:
+        taken = await claims_of(here).take(
+            [
+                message("m1", body_digest="a"),
+                message("m2"),
+                message("m1", body_digest="a"),
+                message("m1", body_digest="b"),
+                message("v1", "", STRANGER, files=VOICE),
+                Ignored("own"),
+                Unreadable("broken", "u1"),
+            ],
+            unix_ms(here.clock.now()),
+        )
+        assert taken == [
+            Claimed.ACCEPTED, Claimed.BUSY, Claimed.DUPLICATE, Claimed.CONFLICT, Claimed.ACCEPTED,
+            Claimed.IGNORED, Claimed.IGNORED,
+        ]  # fmt: skip
+        busy, voice = say(Text.BUSY, Language.EN), say(Text.VOICE, Language.EN)
+        assert sorted(await here.answered(2)) == sorted([busy, voice])
+
+
+async def test_changes_stand_in_their_places_among_the_messages_of_a_batch() -> None:
+    held = Held()
+    async with desk(script={"turn": held}) as here:
+        claims = claims_of(here)
+        zero, one, two = (message(f"m{n}", f"text {n}") for n in range(3))
+        edited = Edited(message("m1", "better"), 1)
+        batch = [zero, one, edited, Recalled("m2"), two, Recalled("m9")]
+        assert await claims.take(batch, 1000) == [
+            Claimed.ACCEPTED, Claimed.ACCEPTED, Claimed.ACCEPTED, Claimed.ACCEPTED, Claimed.DUPLICATE,
+            Claimed.ACCEPTED,
+        ]  # fmt: skip
+        held.let_go("text 0")
+        held.let_go("better")
+        assert await here.answered(2) == ["echo: text 0", "echo: better"]
+
+
+async def test_the_checkpoint_of_a_batch_with_changes_is_stored_last() -> None:
+    channel = PollingChannel()
+    channel.batches = [Batch([message("m1", "one"), Recalled("m0")], "c1"), Batch([Recalled("x")], None)]
+    async with desk(channel) as here:
+        assert await here.answered(1) == ["echo: one"]
+        await until(lambda: channel.polled == ["", "c1", "c1"])
+
+
+async def test_a_push_whose_client_hung_up_in_its_claim_starts_before_later_ones() -> None:
+    async with desk() as here:
+        await hang_up(here, Ignored("own"), message("m1", "first"))
+        await here.push(message("m2", "second"))
+        assert await here.answered(2) == ["echo: first", "echo: second"]
+        assert prompts(here) == ["first", "second"]
+
+
+async def test_what_hung_up_and_was_not_stored_is_never_given_to_an_agent() -> None:
+    async with desk(limits={"conversation_claims": 2}) as here:
+        faulty = swap_store(here)
+        faulty.waiting = asyncio.get_running_loop().create_future()  # it never gets to the store
+        await hang_up(here, message("m1", "lost"))
+        await settle()
+        here.account._run.claims.store = here.store  # type: ignore[union-attr] # it runs
+        assert [(await here.push(message(f"n{n}", "x"))).body for n in range(2)] == [b"accepted"] * 2
+        assert await here.answered(2) == ["echo: x", "echo: x"]
+        assert prompts(here) == ["x", "x"]
+
+
+async def test_a_duplicate_that_hung_up_does_not_run_again() -> None:
+    async with desk() as here:
+        await here.push(message("m1", "one"))
+        await here.answered(1)
+        await hang_up(here, message("m1", "one"))
+        await here.push(message("m2", "two"))
+        assert await here.answered(2) == ["echo: one", "echo: two"]
+        assert await here.store.get(OpenMessages(NAME)) == ()
+
+
+async def test_a_notice_of_what_hung_up_is_delivered_once_its_claim_is_there() -> None:
+    async with desk() as here:
+        await hang_up(here, message("v1", "", files=VOICE))
+        assert await here.answered(1) == [say(Text.VOICE, Language.EN)]
+
+
+async def test_what_a_failed_claim_took_is_free_again() -> None:
+    async with desk(limits={"conversation_claims": 1}) as here:
+        swap_store(here).errors = [StoreError("full")]
+        with pytest.raises(StoreError):
+            await here.push(message("m1"))
+        assert (await here.push(message("m1"))).body == b"accepted"
+
+
+async def test_where_the_owner_wrote_is_noted() -> None:
+    async with desk() as here:
+        noted: list[str] = []
+
+        async def note() -> None:
+            noted.append(OWNER)
+
+        claims_of(here)._note = lambda inbound: note() if inbound.sender == OWNER else None
+        await here.push(message("m1"), message("m2", sender=STRANGER))
+        await here.answered(2)
+        assert noted == [OWNER]
+
+
+async def test_nothing_is_stored_for_an_empty_push() -> None:
+    async with desk() as here:
+        swap_store(here).errors = [StoreError("full")]
+        assert await claims_of(here).take([Ignored("own")], 1000) == [Claimed.IGNORED]

@@ -7,6 +7,7 @@ import pytest
 
 from bridge.cli.main import main
 from bridge.paths import Home, write_private
+from bridge.registry import channels
 
 SECRETS = {"secrets": ["whsec_" + "QUJD" * 11], "ask_token": "token-4711"}
 
@@ -94,7 +95,7 @@ def test_every_problem_of_accounts_and_agents_is_a_line(
     code, lines = check(home, settings, capsys)
     assert code == 2
     assert [line.removeprefix(f"{home.config}: ") for line in lines] == [
-        "channels.pidgeon: no such channel: installed are: feishu, webhook",
+        f"channels.pidgeon: no such channel: installed are: {', '.join(channels().names())}",
         "channels.webhook.demo.enabled: must be a boolean",
         "channels.webhook.demo.ownr: no such setting: did you mean owner?",
         f"{home.credentials('webhook', 'none')} is missing: create it with mode 0600",

@@ -70,6 +70,17 @@ async def answer(peer: Peer, start: Frame) -> None:
     await peer.turn("turn.completed", request, steps=1, usage={})
 
 
+async def cancellable(peer: Peer, start: Frame) -> None:
+    """Turns that run until they are cancelled, where their prompt says so."""
+    if "long" not in start["prompt"]:
+        await answer(peer, start)
+        return
+    await peer.turn("turn.started", start["request_id"])
+    while (await peer.next())["type"] != "turn.cancel":
+        pass
+    await peer.turn("turn.cancelled", start["request_id"])
+
+
 @dataclass
 class ScriptedServer:
     """``turn`` runs each turn; ``refuse_start`` and ``stored`` tell what start and attach answer."""

@@ -46,21 +46,10 @@ from tests.relay.harness import (
     homes,
     message,
 )
-from tests.relay.scripted import Frame, Peer, answer
+from tests.relay.scripted import Frame, Peer, answer, cancellable
 from tests.relay.test_conversation import Held, key_of
 
 R = TypeVar("R")
-
-
-async def cancellable(peer: Peer, start: Frame) -> None:
-    """Turns that run until they are cancelled, where their prompt says so."""
-    if "long" not in start["prompt"]:
-        await answer(peer, start)
-        return
-    await peer.turn("turn.started", start["request_id"])
-    while (await peer.next())["type"] != "turn.cancel":
-        pass
-    await peer.turn("turn.cancelled", start["request_id"])
 
 
 class Slow(PushedChannel):

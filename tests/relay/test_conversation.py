@@ -8,11 +8,20 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bridge.channel import ChannelError, Context, FileKind, Inbound, Refused, RemoteFile
+from bridge.channel import (
+    ChannelError,
+    Context,
+    Edited,
+    FileKind,
+    Inbound,
+    Recalled,
+    Refused,
+    RemoteFile,
+)
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.clock import unix_ms
 from bridge.errors import SessionError
-from bridge.ids import ConversationKey, SessionId
+from bridge.ids import ConversationKey, MessageId, SessionId
 from bridge.protocol.limits import PROMPT_BYTES
 from bridge.relay import conversation
 from bridge.relay.payload import conversation_of
@@ -25,6 +34,7 @@ from bridge.store.contract import (
     HeldTexts,
     OpenSession,
     Query,
+    Recall,
     SessionOf,
     SessionRecord,
     Start,
@@ -43,7 +53,7 @@ from tests.relay.harness import (
     homes,
     message,
 )
-from tests.relay.scripted import Frame, HangupError, Peer, ScriptedServer, answer
+from tests.relay.scripted import Frame, HangupError, Peer, ScriptedServer, answer, cancellable
 
 R = TypeVar("R")
 FAILURE, INTERRUPTED = say(Text.FAILURE, Language.EN), say(Text.INTERRUPTED, Language.EN)
@@ -730,3 +740,91 @@ async def test_case_85_a_session_that_is_refused_keeps_no_files() -> None:
         await here.say("see", files=(RemoteFile("k", FileKind.IMAGE, "a.png"),))
         assert await here.answered(1) == [FAILURE]
         await until(lambda: list((here.home.state / "media").rglob("*.png")) == [], 2000)
+
+
+# --- what is changed while it is here ----
+
+
+async def test_a_recalled_message_leaves_the_queue_or_has_its_turn_cancelled() -> None:
+    async with desk(script={"turn": cancellable}) as here:
+        await here.push(*(message(f"m{n}", text) for n, text in enumerate(["long", "one", "two"])))
+        await until(lambda: len(here.server.frames("turn.start")) == 1)
+        for message_id in ("m1", "m0", "m9"):
+            assert (await here.push(Recalled(message_id))).body == b"accepted"
+        assert await here.answered(1) == ["echo: two"]
+
+
+async def test_a_turn_that_does_not_end_when_cancelled_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def deaf(peer: Peer, start: Frame) -> None:
+        if start["prompt"] != "one":
+            await answer(peer, start)
+
+    monkeypatch.setattr("bridge.relay.working.CANCEL_SECONDS", 0.01)
+    async with desk(script={"turn": deaf}) as here:
+        await here.push(message("m1", "one"), message("m2", "two"))
+        await until(lambda: len(here.server.frames("turn.start")) == 1)
+        await here.push(Recalled("m1"))
+        assert await here.answered(1) == ["echo: two"]
+        assert here.server.closed == 1
+
+
+async def test_a_message_that_is_taken_back_as_it_gets_to_its_turn_has_none() -> None:
+    class Typing(PushedChannel):
+        async def typing(self, to: str, reply_to: str) -> None:
+            if not self.typed:
+                here.account._run.conversations.by_key[key_of()]._working.stop()  # type: ignore[union-attr] # it runs
+            await super().typing(to, reply_to)
+
+    async with desk(Typing()) as here:
+        await here.push(message("m1", "one"), message("m2", "two"))
+        assert await here.answered(1) == ["echo: two"]
+        assert [frame["prompt"] for frame in here.server.frames("turn.start")] == ["two"]
+
+
+async def test_an_edited_message_takes_its_own_place_and_no_older_edit_undoes_it() -> None:
+    held = Held()
+    async with desk(script={"turn": held}) as here:
+        await here.push(message("m0", "zero"), message("m1", "one"))
+        conversation = here.account._run.conversations.by_key[key_of()]  # type: ignore[union-attr] # it runs
+        work = here.account._run.work  # type: ignore[union-attr] # it runs
+        for revision, text in ((5, "uno"), (4, "eins")):
+            edited = work.claimed(MessageId("m1"), message("m1", text), 0, 0, revision)
+            assert conversation.edit(edited) is False
+        assert [one.inbound.text for one in conversation._queue] == ["zero", "uno"]
+        assert (conversation.holds(MessageId("m1")), conversation.holds(MessageId("m9"))) == (True, False)
+        held.let_go("zero")
+        await until(lambda: held.started == ["zero"])
+
+
+async def test_a_message_that_is_edited_before_its_turn_begins_anew() -> None:
+    held = Held()
+    async with desk(script={"turn": held}, limits={"turns": 1, "owner_turns": 0}) as here:
+        await here.push(message("m0", "other", STRANGER))
+        await until(lambda: held.started == ["other"])
+        await here.push(message("m1", "one"))
+        await settle()
+        assert (await here.push(Edited(message("m1", "uno"), 1))).body == b"accepted"
+        for prompt in ("other", "uno"):
+            held.let_go(prompt)
+        assert await here.answered(2) == ["echo: other", "echo: uno"]
+
+
+async def test_the_first_of_several_missed_messages_may_be_recalled_as_it_is_reported() -> None:
+    async with desk(run=False) as here:
+        store, old = here.store, here.clock.now() - 6 * HOUR
+
+        class Racing(SlowAnswers):
+            async def do(self, step: Step[R]) -> R:
+                if isinstance(step, Answer) and not self.asked:
+                    self.asked = True
+                    await store.do(Recall(NAME, step.message_id, key_of(), 0))
+                return await store.do(step)
+
+        here.account._store = Racing(store)
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(here.account.run(here.health))
+            await settle()
+            await here.push(message("m1", "deploy", sent_at=old), message("m2", "status", sent_at=old))
+            (told,) = await here.answered(1)
+            assert ("status" in told, "deploy" in told) == (True, False)
+            running.cancel()

@@ -6,7 +6,8 @@ from bridge.channel.testing.clock import settle, until
 from bridge.ids import ConversationKey, MessageId
 from bridge.relay.conversations import Conversations
 from tests.relay.harness import STRANGER, Desk, desk, message
-from tests.relay.test_changes import cancellable, prompts
+from tests.relay.scripted import cancellable
+from tests.relay.test_changes import prompts
 from tests.relay.test_conversation import Held, key_of
 
 

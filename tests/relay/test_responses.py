@@ -23,8 +23,8 @@ from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import CountsOf, OpenParts, PartState
 from tests.relay.harness import NAME, OWNER, STRANGER, Desk, desk, homes, message
 from tests.relay.responding import HOLD, Platform, RespondingChannel, SilentChannel
-from tests.relay.scripted import Frame, Peer, answer
-from tests.relay.test_changes import cancellable, prompts, recall
+from tests.relay.scripted import Frame, Peer, answer, cancellable
+from tests.relay.test_changes import prompts, recall
 from tests.relay.test_conversation import Held
 
 LATER, MORE = say(Text.LATER, Language.EN), say(Text.MORE, Language.EN)

@@ -2,12 +2,13 @@
 
 import asyncio
 import random
-import re
 import secrets
-from collections import defaultdict
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from bridge.channel.testing.fakes.wechat_mp import (
     ACCOUNT,
@@ -22,7 +23,6 @@ from bridge.channel.testing.fakes.wechat_mp import (
 )
 from bridge.clock import SystemClock
 from bridge.relay.texts import Language, Text, say
-from tests.crash.agent import TOKEN
 from tests.crash.journal import Journal, Message, Seen
 
 PEOPLE = 4
@@ -30,8 +30,9 @@ AGAIN_SECONDS = 0.3  # in place of the platform's own five
 ATTEMPTS = 400
 PLENTY = (1_000_000, 1e9)  # messages that may follow what was written: refusals are asked for
 PATIENCE_SECONDS, LOOK_SECONDS = 20.0, 0.03
-LAST_TRIES = 5
 LATER, MORE = say(Text.LATER, Language.EN), "\n" + say(Text.MORE, Language.EN)
+_WAITING = "SELECT DISTINCT recipient FROM parts WHERE account = ? AND state = 'pending'"
+_OPEN = "SELECT count(*) FROM messages WHERE account = ? AND state NOT IN ('done', 'seen')"
 SPOILS = (Fault.DROP, Fault.DROP_AFTER, Fault.BROKEN, Refusal(-1), Refusal(40003))
 
 
@@ -76,10 +77,7 @@ def credentials(fake: FakeWechatMp) -> dict[str, str]:
 
 @dataclass
 class Followers:
-    """Those of one account. Nothing on this platform says what a message answers.
-
-    It is told by its token, and of a notice, which has none, by the order in which answers come.
-    """
+    """Those of one account. Nothing on this platform says what a message answers: so each writes once."""
 
     account: str
     fake: FakeWechatMp
@@ -87,7 +85,7 @@ class Followers:
     rng: random.Random
     quiet: asyncio.Event
     pause_seconds: float
-    _waiting: dict[str, list[Message]] = field(default_factory=lambda: defaultdict(list))
+    db: Path
     _asks: dict[str, bool] = field(default_factory=dict)  # whether a person was told to ask
 
     def look(self) -> None:
@@ -95,35 +93,24 @@ class Followers:
 
     def _shows(self, shown: Shown) -> Iterator[Seen]:
         self._asks[shown.to] = shown.text == LATER or shown.text.endswith(MORE)
-        if shown.text == LATER:
-            return
-        tokens, waiting = TOKEN.findall(shown.text), self._waiting[shown.to]
-        if not tokens and waiting:
-            tokens = [waiting[0].token]
-        to = tokens[-1] if tokens else ""
-        self._waiting[shown.to] = [message for message in waiting if message.token != to]
-        yield Seen(to, re.sub(re.escape(MORE) + r"\Z", "", shown.text), "")
+        if shown.text != LATER:
+            yield Seen(shown.to, shown.text.removesuffix(MORE), "")
 
     def start(self, people: asyncio.TaskGroup) -> None:
-        for number in range(PEOPLE):
-            people.create_task(self._person(f"oFollowerNumber{number}"))
+        for _ in range(PEOPLE):
+            people.create_task(self._people())
 
-    async def _person(self, openid: str) -> None:
-        """Write, ask for what waits as one is told; where answers are only fetched, write until all came."""
+    async def _people(self) -> None:
+        """One after the other, each by a message; where answers are fetched, by more until all came."""
         while not self.quiet.is_set():
-            await self._write(openid)
+            await self._write(f"oFollower{secrets.token_hex(8)}")
             await asyncio.sleep(self.rng.random() * self.pause_seconds)
-        for _ in range(0 if self.fake.interface.service else LAST_TRIES):
-            if not self._waiting[openid]:
-                return
-            await self._write(openid)
 
     async def _write(self, openid: str) -> None:
         token = f"token-{secrets.token_hex(6)}"
-        message = Message(self.account, token, self.fake.world.new_id(), token, openid)
-        message.wants_long = self.rng.random() < 0.03
+        message = Message(self.account, token, self.fake.world.new_id(), openid, openid)
+        message.wants_long, message.anonymous = self.rng.random() < 0.03, True
         self.journal.add(message)
-        self._waiting[openid].append(message)
         wish = f"Please answer {token}{' long' if message.wants_long else ''}"
         push = self.fake.say(wish, sender=openid, message_id=message.message_id)
         await push.over.wait()
@@ -150,13 +137,25 @@ class Followers:
                 return
 
     async def _answered(self, message: Message) -> None:
-        """An account with customer service sends later; what the other holds back comes with the next."""
+        """An account with customer service sends later."""
         if not self.fake.interface.service:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while not self.quiet.is_set() and not self.journal.is_answered(message):
                     await asyncio.sleep(LOOK_SECONDS)
+
+    async def collect(self) -> None:
+        """Fetch what still waits: it goes out only when its reader asks."""
+        while not self.fake.interface.service and self._rows(_OPEN)[0]:
+            for openid in self._rows(_WAITING):
+                push = self.fake.say("1", sender=openid)
+                await push.over.wait()
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def _rows(self, query: str) -> list[Any]:
+        with closing(sqlite3.connect(f"file:{self.db}?mode=ro", uri=True)) as db:
+            return [row[0] for row in db.execute(query, (self.account,))]
 
     def spoil(self) -> None:
         """What the platform does to a message by itself."""

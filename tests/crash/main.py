@@ -165,7 +165,7 @@ class Run:
     async def _drain(self, writing: asyncio.Task[None]) -> None:
         """No more faults: all must come to rest."""
         self.traffic.quiet.set()
-        for fake in (self.place.feishu, self.place.forgetful):
+        for fake in (self.place.feishu, self.place.forgetful, self.place.service):
             fake._faults.clear()
         await self.daemon.start()
         await self._serving()

@@ -36,8 +36,9 @@ class Traffic:
     quiet: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
+        shared = (self.journal, self.rng, self.quiet, self.pause_seconds, self.place.home.db)
         self._followers = [
-            Followers(f"wechat_mp:{name}", fake, self.journal, self.rng, self.quiet, self.pause_seconds)
+            Followers(f"wechat_mp:{name}", fake, *shared)
             for name, fake in (("service", self.place.service), ("answers", self.place.answers))
         ]
 
@@ -52,6 +53,8 @@ class Traffic:
                 some.start(people)
             people.create_task(self._post())
             people.create_task(self._spoil())
+        for some in self._followers:
+            await some.collect()
         for fake in (place.feishu, place.forgetful):
             for push in list(fake.pusher.pushes):
                 await push.over.wait()

@@ -109,7 +109,7 @@ class Followers:
     async def _write(self, openid: str) -> None:
         token = f"token-{secrets.token_hex(6)}"
         message = Message(self.account, token, self.fake.world.new_id(), openid, openid)
-        message.wants_long, message.anonymous = self.rng.random() < 0.03, True
+        message.wants_long = self.rng.random() < 0.03
         self.journal.add(message)
         wish = f"Please answer {token}{' long' if message.wants_long else ''}"
         push = self.fake.say(wish, sender=openid, message_id=message.message_id)

@@ -221,7 +221,8 @@ class Client:
 
     def abort(self) -> None:
         """Drop the connection; nothing is waited for."""
-        self._writer.transport.abort()
+        if not self._writer.transport.is_closing():
+            self._writer.transport.abort()
 
     async def close(self) -> None:
         self._writer.close()

@@ -26,15 +26,12 @@ class Remote(Target):
         self._clients: list[Client] = []
 
     async def probe(self) -> None:
-        """Find out whether the echo agent answers here.
-
-        Raises:
-            BrokenError: no session starts at all, so that nothing can be shown.
-        """
-        client = await self.client()
-        started = await client.start()
-        if started.get("model") == "echo":
-            self.abilities |= {Need.ECHO}
+        """Find out whether the echo agent answers here. Raises OSError where nobody is there."""
+        client = await self.connect()
+        with suppress(BrokenError):  # the rules will tell
+            await client.initialize()
+            if (await client.start()).get("model") == "echo":
+                self.abilities |= {Need.ECHO}
         await self.close()
 
     async def close(self) -> None:

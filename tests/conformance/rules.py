@@ -43,8 +43,9 @@ class Rule:
     slow: bool = False
 
     @property
-    def section(self) -> int:
-        return int(self.id.partition("-")[0].partition(".")[0])
+    def order(self) -> tuple[int, ...]:
+        """Section and number."""
+        return tuple(int(part) for part in self.id.partition("-")[0].split("."))
 
 
 RULES: dict[str, Rule] = {}
@@ -73,8 +74,6 @@ def rule(
 
 def chosen(pattern: str = "*") -> list[Rule]:
     """The rules whose ids fit ``pattern``, by section."""
-    return [one for one in sorted(RULES.values(), key=_order) if fnmatch.fnmatch(one.id, pattern)]
-
-
-def _order(one: Rule) -> tuple[int, ...]:
-    return tuple(int(part) for part in one.id.partition("-")[0].split("."))
+    return [
+        one for one in sorted(RULES.values(), key=lambda one: one.order) if fnmatch.fnmatch(one.id, pattern)
+    ]

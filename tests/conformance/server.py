@@ -115,7 +115,7 @@ class Ours(Target):
             path = Path(tempfile.mkdtemp(prefix="more-", dir=self._folder)) / "state" / "server.sock"
             prepare(path)
         async with open_store(self._folder / "more.db", workers=InlineWorker) as store:
-            services = _services(self.home, self._clock, self._table, store)
+            services = services_of(self.home, self._clock, self._table, store)
             started = False
             try:
                 async with _running(SessionServer(path, services, VERSION)):
@@ -171,7 +171,7 @@ class OursOnStdio(Target):
 
 @asynccontextmanager
 async def ours(rule: Rule, patience_seconds: float = 20.0) -> AsyncIterator[Target]:
-    """Serve on the socket of ``home``, whose store goes on where it was, for a user whose home is ``user``."""
+    """A running server as ``rule`` needs it, in a folder of its own, short as the paths of sockets must be."""
     kind = OursOnStdio if Need.STDIO in rule.needs else Ours
     with tempfile.TemporaryDirectory(prefix="tb-") as made:
         target = kind(Path(made).resolve(), rule.settings, patience_seconds)
@@ -190,7 +190,7 @@ async def serving(
     safe."""
     Home(home).private_dir(Home(home).state)
     async with open_store(Home(home).db, workers=InlineWorker) as store:
-        services = _services(home, clock, table, store, user)
+        services = services_of(home, clock, table, store, user)
         async with _running(SessionServer(Home(home).socket, services, VERSION)):
             yield
 
@@ -212,7 +212,7 @@ class Daemon:
         raise ControlError("component_error", "this server has no accounts to change")
 
 
-def _services(
+def services_of(
     home: Path, clock: Clock, table: SessionsTable, store: Store, user: Path | None = None
 ) -> Services:
     tools = partial(_tools, home, clock, user)
@@ -220,7 +220,7 @@ def _services(
 
 
 async def _on_stdio(home: Path, clock: Clock, table: SessionsTable, source: int, sink: int) -> None:
-    services = replace(_services(home, clock, table, stdio.ForgetfulStore()), control=stdio.NoDaemon())
+    services = replace(services_of(home, clock, table, stdio.ForgetfulStore()), control=stdio.NoDaemon())
     never: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     await stdio.serve_stdio(services, VERSION, source, sink, never)
 

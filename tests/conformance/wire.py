@@ -130,7 +130,7 @@ def read(line: bytes, frame_bytes: int = SERVER_FRAME_BYTES) -> dict[str, Any]:
 
 def write(value: Any, depth: int = 0) -> str:
     """The one compact form of ``value``; the keys of objects stay in their order."""
-    check(depth <= MOST_NESTING, f"a frame is nested more than {MOST_NESTING} deep")
+    check(depth < MOST_NESTING or not isinstance(value, dict | list), f"over {MOST_NESTING} containers deep")
     match value:
         case dict():
             return (

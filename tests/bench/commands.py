@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.bench.figures import Figure, median_of
 
@@ -35,7 +36,7 @@ def _seconds(args: list[str], ok: tuple[int, ...] = (0,)) -> float:
     return taken
 
 
-def _until_listening(port: int, process: subprocess.Popen[bytes]) -> None:
+def until_listening(port: int, process: subprocess.Popen[Any]) -> None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
@@ -48,13 +49,13 @@ def _until_listening(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def _started(args: list[str], port: int) -> Iterator[float]:
-    """Start a server and yield the seconds until it listens; it is told to end, and must, afterwards."""
+def started(args: list[str], port: int) -> Iterator[tuple[float, int]]:
+    """A server: the seconds until it listens, and its pid. Afterwards it is told to end, and must."""
     begin = time.perf_counter()
     process = subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        _until_listening(port, process)
-        yield time.perf_counter() - begin
+        until_listening(port, process)
+        yield time.perf_counter() - begin, process.pid
     finally:
         process.send_signal(signal.SIGTERM)
         try:
@@ -81,7 +82,7 @@ def _home() -> Iterator[tuple[Path, int]]:
 
 def measure_commands(rounds: int, say: Callable[[str], None]) -> list[Figure]:
     """``status`` asks a running daemon; its exit code says how the accounts are, so both are taken."""
-    with _home() as (home, port), _started([str(COMMAND), "run", "--home", str(home)], port):
+    with _home() as (home, port), started([str(COMMAND), "run", "--home", str(home)], port):
         cases = {
             "pass": ([sys.executable, "-c", "pass"], (0,)),
             "status": ([str(COMMAND), "status", "--home", str(home)], (0, 1)),
@@ -120,15 +121,15 @@ def measure_start(rounds: int, say: Callable[[str], None]) -> list[Figure]:
     ours: list[float] = []
     bare: list[float] = []
     with _home() as (home, port):
-        with _started([str(COMMAND), "run", "--home", str(home)], port):
+        with started([str(COMMAND), "run", "--home", str(home)], port):
             pass
         for number in range(rounds):
             other = free_port()
             database = home / "bare.db"
             args = [sys.executable, "-m", "tests.bench.bare", str(other), str(database)]
-            with _started(args, other) as seconds:
+            with started(args, other) as (seconds, _):
                 bare.append(seconds)
-            with _started([str(COMMAND), "run", "--home", str(home)], port) as seconds:
+            with started([str(COMMAND), "run", "--home", str(home)], port) as (seconds, _):
                 ours.append(seconds)
             say(f"P11 round {number + 1}: daemon {ours[-1] * 1000:.0f} ms, bare {bare[-1] * 1000:.0f} ms")
     figure = Figure(

@@ -59,11 +59,11 @@ def sealed(value: object) -> bytes:
     return json.dumps({"encrypt": base64.b64encode(iv + closed).decode()}).encode()
 
 
-def request(body: bytes) -> bytes:
+def request(body: bytes, path: str = PATH) -> bytes:
     """The whole HTTP request, for a connection that is kept."""
     signature = hashlib.sha256(b"1700000000" + b"nonce" + KEY.encode() + body).hexdigest()
     head = (
-        f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: Go-http-client/1.1\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: Go-http-client/1.1\r\n"
         f"Content-Length: {len(body)}\r\nContent-Type: application/json\r\n"
         "X-Lark-Request-Timestamp: 1700000000\r\nX-Lark-Request-Nonce: nonce\r\n"
         f"X-Lark-Signature: {signature}\r\nAccept-Encoding: gzip\r\n\r\n"
@@ -71,7 +71,7 @@ def request(body: bytes) -> bytes:
     return head.encode() + body
 
 
-def requests(count: int, prefix: str) -> Iterator[bytes]:
+def requests(count: int, prefix: str, path: str = PATH) -> Iterator[bytes]:
     """``count`` requests, each with a message id of its own, over all chats in turn."""
     for n in range(count):
-        yield request(sealed(event(f"{prefix}_{n}", n % CHATS)))
+        yield request(sealed(event(f"{prefix}_{n}", n % CHATS)), path)

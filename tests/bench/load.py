@@ -1,8 +1,8 @@
 """The load, in a process of its own: ``python -m tests.bench.load`` takes orders as lines of JSON on stdin.
 
-An order is ``{"port", "connections", "requests", "prefix"}``; the requests are made before the clock starts.
-Each connection is kept and sends its next request when the answer to the last one is whole. The answer is a
-line of JSON with the seconds that all took, and how many were answered 200.
+An order is ``{"port", "path", "connections", "requests", "prefix"}``; the requests are made before the clock
+starts. Each connection is kept and sends its next request when the answer to the last one is whole. The
+answer is a line of JSON with the seconds that all took, and how many were answered 200.
 """
 
 import asyncio
@@ -72,8 +72,8 @@ def _length(head: bytes) -> int:
     return int(lower[at + 15 :].split(b"\r\n", 1)[0]) if at >= 0 else 0
 
 
-async def send(port: int, connections: int, count: int, prefix: str) -> dict[str, Any]:
-    rest = list(feishu.requests(count, prefix))
+async def send(port: int, path: str, connections: int, count: int, prefix: str) -> dict[str, Any]:
+    rest = list(feishu.requests(count, prefix, path))
     rest.reverse()
     done = Done(connections)
     loop = asyncio.get_running_loop()
@@ -91,7 +91,8 @@ async def send(port: int, connections: int, count: int, prefix: str) -> dict[str
 async def main() -> None:
     while line := await asyncio.to_thread(sys.stdin.readline):
         order = json.loads(line)
-        answer = await send(order["port"], order["connections"], order["requests"], order["prefix"])
+        fields = (order[name] for name in ("port", "path", "connections", "requests", "prefix"))
+        answer = await send(*fields)
         print(json.dumps(answer), flush=True)
 
 

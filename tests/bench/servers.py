@@ -1,4 +1,4 @@
-"""The two sides of P1 and P2, each in its own process: ``python -m tests.bench.servers bare-enc|account``.
+"""The two sides of P1 and P2, as processes: ``python -m tests.bench.servers bare-enc|account [DB]``.
 
 Both run on uvloop, as the daemon does, log nothing per request, print their port and end when stdin closes.
 
@@ -8,7 +8,8 @@ opens the AES seal, parses the JSON, checks the token, and answers 200. It store
 ``account`` is the daemon's own way, put together from its parts: its listener, a real Feishu account and
 the SQLite store with ``synchronous=FULL``. The limits are so high that each message is accepted as work.
 The session server is one that takes the connection and never answers, and one turn may run at a time, so
-what is measured is: verified, deduplicated and claimed on disk before the 200, and queued for its turn.
+what is measured is: verified, deduplicated and claimed on disk before the 200, and queued for its turn. It
+begins with a copy of the database DB where one is given.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ import base64
 import hashlib
 import hmac
 import json
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -131,9 +133,11 @@ def _setup(home: Home, http: Http, store: object) -> Setup:
     )
 
 
-async def serve_account(folder: Path) -> None:
+async def serve_account(folder: Path, database: str) -> None:
     home = Home(folder)
     home.private_dir(home.state)
+    if database:
+        shutil.copyfile(database, home.db)
     server = await asyncio.start_unix_server(_silent, str(home.socket))
     async with server, http_session() as session, open_store(home.db) as store:
         account = Account(_setup(home, Http(session), store))
@@ -159,7 +163,7 @@ def main() -> None:
         uvloop.run(serve_bare())
         return
     with tempfile.TemporaryDirectory(prefix="tb-bench-") as folder:
-        uvloop.run(serve_account(Path(folder)))
+        uvloop.run(serve_account(Path(folder), sys.argv[2] if len(sys.argv) > 2 else ""))
 
 
 if __name__ == "__main__":

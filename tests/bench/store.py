@@ -100,12 +100,12 @@ def _rate(run: Callable[[Path, int], float], path: Path, messages: int) -> float
     return messages / run(path, messages)
 
 
-def raw_loop(path: Path, messages: int) -> float:
-    """The seconds that SQLite alone takes, without opening and closing."""
+def raw_loop(path: Path, messages: int, start: int = 0) -> float:
+    """The seconds that SQLite alone takes, without opening and closing. Numbers begin at ``start``."""
     db = schema.open_file(path)
     cursor = db.cursor()
     begun = time.perf_counter()
-    for first in range(0, messages, AT_A_TIME):
+    for first in range(start, start + messages, AT_A_TIME):
         names = [str(number) for number in range(first, first + AT_A_TIME)]
         cursor.execute("BEGIN IMMEDIATE")
         for name in names:
@@ -133,17 +133,17 @@ def raw_loop(path: Path, messages: int) -> float:
     return taken
 
 
-def through_store(path: Path, messages: int) -> float:
+def through_store(path: Path, messages: int, start: int = 0) -> float:
     """The seconds that the store takes for the same, asked by ``AT_A_TIME`` callers."""
-    return asyncio.run(_through_store(path, messages))
+    return asyncio.run(_through_store(path, messages, start))
 
 
-async def _through_store(path: Path, messages: int) -> float:
+async def _through_store(path: Path, messages: int, start: int) -> float:
     async with open_store(path) as store:
         begun = time.perf_counter()
         async with asyncio.TaskGroup() as tasks:
             for first in range(AT_A_TIME):
-                tasks.create_task(_caller(store, range(first, messages, AT_A_TIME)))
+                tasks.create_task(_caller(store, range(start + first, start + messages, AT_A_TIME)))
         return time.perf_counter() - begun
 
 

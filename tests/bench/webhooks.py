@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.bench import feishu
 from tests.bench.figures import Figure, median_of
 
 ROOT = Path(__file__).parents[2]
@@ -60,11 +61,12 @@ class Load:
         self._process = process
         self._orders = 0
 
-    def rate(self, port: int, connections: int, requests: int) -> float:
+    def rate(self, port: int, connections: int, requests: int, path: str = feishu.PATH) -> float:
         """Requests answered a second; all of them must be answered 200."""
         self._orders += 1
         order = {
             "port": port,
+            "path": path,
             "connections": connections,
             "requests": requests,
             "prefix": f"{self._orders:x}",
@@ -79,15 +81,19 @@ class Load:
 
 
 def measure(
-    rounds: int, say: Callable[[str], None], connections: tuple[int, ...] = (64, 16, 1)
+    rounds: int,
+    say: Callable[[str], None],
+    connections: tuple[int, ...] = (64, 16, 1),
+    database: Path | None = None,
 ) -> list[Figure]:
+    """``database``: what the account begins with; else it begins empty."""
     rates: dict[tuple[str, int], list[float]] = {(side, n): [] for side in SIDES for n in connections}
     costs: dict[str, list[float]] = {side: [] for side in SIDES}
     with child("tests.bench.load") as process:
         load = Load(process)
         for number in range(rounds):
             order = SIDES if number % 2 else SIDES[::-1]
-            _round(load, order, connections, rates, costs)
+            _round(load, order, connections, rates, costs, database)
             say(f"P1/P2 round {number + 1}: {_told(rates, connections)}")
     figures = [_figure(n, rates["account", n], rates["bare-enc", n]) for n in connections]
     return [*figures, *_cost(costs["account"], costs["bare-enc"])]
@@ -99,8 +105,13 @@ def _round(
     connections: tuple[int, ...],
     rates: dict[tuple[str, int], list[float]],
     costs: dict[str, list[float]],
+    database: Path | None,
 ) -> None:
-    with child("tests.bench.servers", order[0]) as first, child("tests.bench.servers", order[1]) as second:
+    given = [str(database)] if database else []
+    with (
+        child("tests.bench.servers", order[0], *given) as first,
+        child("tests.bench.servers", order[1], *given) as second,
+    ):
         ports = {order[0]: int(line_of(first)), order[1]: int(line_of(second))}
         pids = {order[0]: first.pid, order[1]: second.pid}
         for side in order:

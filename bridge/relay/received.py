@@ -140,7 +140,8 @@ class _Bringing:
                 self._disk_full()
                 return
             self.log.info("file.failed", reason=_reason(error))
-            self._refuse("the download failed", Text.UNREADABLE_DOWNLOAD)
+            why = f": {error}" if isinstance(error, ChannelError) else ""  # its text is safe, and says why
+            self._refuse(f"the download failed{why}", Text.UNREADABLE_DOWNLOAD)
         else:
             await self._take(saved, fresh=True)
 

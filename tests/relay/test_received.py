@@ -47,7 +47,7 @@ class FakePlatform:
         if self.stall or file.key in self.stalled:
             await asyncio.get_running_loop().create_future()
         if file.key not in self.files:
-            raise ChannelError("404")
+            raise ChannelError("the message was deleted (code 230110)")
 
         async def chunks() -> AsyncIterator[bytes]:
             yield self.files[file.key]
@@ -174,7 +174,7 @@ async def test_case_84_what_is_too_large_is_not_asked_for_or_is_cut_off(tmp_path
 async def test_a_download_that_fails_or_stalls_leaves_a_note_and_fails_nothing(tmp_path: Path) -> None:
     platform = FakePlatform()
     got = await take(tmp_path, replace(DOCUMENT, key="lost"), IMAGE, platform=platform)
-    assert got.notes == ["[file 报告.txt: the download failed.]"]
+    assert got.notes == ["[file 报告.txt: the download failed: the message was deleted (code 230110).]"]
     assert len(got.attachments) == 1
     platform.stall = True
     slow = await take(tmp_path, DOCUMENT, platform=platform, seconds=0.02)

@@ -283,10 +283,14 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request for waiting parts. Those up to ``after`` were received; the answer may take its time."""
+    """A request for the parts that wait for ``to``, "" for all; the answer may take its time.
+
+    Those of them up to ``after`` were received. What waits for others is neither shown nor settled.
+    """
 
     after: int
     wait_seconds: float
+    to: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from bridge.channel import Answer, AnsweredByAsking, Request, ServesFiles, WaitingPart
 from bridge.channel.contract import FileAnswer
-from bridge.channel.lanes import LaneAsk
 from bridge.clock import unix_ms
 from bridge.media.outbox import inside_outbox
 from bridge.relay import outbox
@@ -33,11 +32,10 @@ async def answer(
     ask = channel.ask(request)
     if isinstance(ask, Answer):
         return ask
-    to = ask.to if isinstance(ask, LaneAsk) else ""
     if ask.after > 0:
-        settled = await setup.store.do(Collect(setup.name, ask.after, unix_ms(setup.clock.now()), to))
+        settled = await setup.store.do(Collect(setup.name, ask.after, unix_ms(setup.clock.now()), ask.to))
         release(outbox.copies_of(body for one in settled for body in one.released))
-    wanted = OpenParts(setup.name, limit=PAGE, to=to)
+    wanted = OpenParts(setup.name, limit=PAGE, to=ask.to)
     waiting = await setup.store.get(wanted)
     if not waiting and ask.wait_seconds > 0:
         with suppress(TimeoutError):

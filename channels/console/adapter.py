@@ -17,7 +17,6 @@ from bridge.channel import (
     Request,
     WaitingPart,
 )
-from bridge.channel.lanes import LaneAsk
 from channels.console import wire
 from channels.console.fetching import opened
 from channels.console.wire import WrongError, dump
@@ -75,7 +74,7 @@ class Console:
         return opened(file)
 
     def _ask(self, request: Request) -> Ask:
-        return LaneAsk(
+        return Ask(
             after=wire.number(request.query.get("after", "0"), "after"),
             wait_seconds=wire.seconds(request.query.get("wait", "0")),
             to=wire.name_of(request.query.get("conversation", ""), "conversation"),

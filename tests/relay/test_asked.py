@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from bridge.channel import Answer, Ask, FileWanted, OutboundPart, Request, WaitingPart
 from bridge.channel.contract import FileAnswer
-from bridge.channel.lanes import LaneAsk
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.clock import unix_ms
 from bridge.ids import ConversationKey
@@ -50,7 +49,7 @@ class AskedChannel(PushedChannel):
         if "after" not in request.query:
             return Answer(400)
         after, wait = int(request.query["after"]), float(request.query.get("wait", "0"))
-        return LaneAsk(after, wait, request.query["to"]) if "to" in request.query else Ask(after, wait)
+        return Ask(after, wait, request.query.get("to", ""))
 
     async def told(self, ask: Ask, waiting: Sequence[WaitingPart]) -> Answer:
         shown = [

@@ -22,7 +22,6 @@ from bridge.channel import (
     Request,
     WaitingPart,
 )
-from bridge.channel.lanes import LaneAsk
 from channels.console import adapter
 from channels.console.adapter import Console
 
@@ -67,8 +66,8 @@ def test_what_is_wrong_is_400_and_a_wrong_method_405() -> None:
 
 
 def test_replies_are_asked_for_by_conversation() -> None:
-    assert CONSOLE.ask(request("GET", conversation="主", after="7", wait="2")) == LaneAsk(7, 2.0, "主")
-    assert CONSOLE.ask(request("GET", conversation="c")) == LaneAsk(0, 0.0, "c")
+    assert CONSOLE.ask(request("GET", conversation="主", after="7", wait="2")) == Ask(7, 2.0, "主")
+    assert CONSOLE.ask(request("GET", conversation="c")) == Ask(0, 0.0, "c")
     wrong: list[dict[str, Any]] = [
         {},
         {"conversation": "c", "after": "x"},

@@ -32,6 +32,9 @@ PLENTY = (1_000_000, 1e9)  # messages that may follow what was written: refusals
 PATIENCE_SECONDS, LOOK_SECONDS = 20.0, 0.03
 LATER, MORE = say(Text.LATER, Language.EN), "\n" + say(Text.MORE, Language.EN)
 _WAITING = "SELECT DISTINCT recipient FROM parts WHERE account = ? AND state = 'pending'"
+_UNFINISHED = (
+    "SELECT count(*) FROM messages WHERE account = ? AND message_id = ? AND state NOT IN ('done', 'seen')"
+)
 _OPEN = "SELECT count(*) FROM messages WHERE account = ? AND state NOT IN ('done', 'seen')"
 SPOILS = (Fault.DROP, Fault.DROP_AFTER, Fault.BROKEN, Refusal(-1), Refusal(40003))
 
@@ -116,7 +119,7 @@ class Followers:
         await push.over.wait()
         message.acknowledged = push.acknowledged
         await self._repeated(push, message)
-        await self._ask(openid)
+        await self._ask(openid, message)
         await self._answered(message)
 
     async def _repeated(self, push: Push, message: Message) -> None:
@@ -126,10 +129,13 @@ class Followers:
             message.again.append(again.message_id)
             await again.over.wait()
 
-    async def _ask(self, openid: str) -> None:
-        """As long as one is told that more waits; once nothing comes, that was all."""
+    async def _ask(self, openid: str, message: Message) -> None:
+        """As long as one is told that more waits; once nothing comes, that was all.
+
+        A part whose outcome stayed unknown twice is given up, so that nothing waits although it was told.
+        """
         self.look()
-        while self._asks.get(openid):
+        while self._asks.get(openid) and self._rows(_UNFINISHED, message.message_id)[0]:
             push = self.fake.say("1", sender=openid)
             await push.over.wait()
             self.look()
@@ -153,9 +159,9 @@ class Followers:
                 await push.over.wait()
             await asyncio.sleep(LOOK_SECONDS)
 
-    def _rows(self, query: str) -> list[Any]:
+    def _rows(self, query: str, *more: str) -> list[Any]:
         with closing(sqlite3.connect(f"file:{self.db}?mode=ro", uri=True)) as db:
-            return [row[0] for row in db.execute(query, (self.account,))]
+            return [row[0] for row in db.execute(query, (self.account, *more))]
 
     def spoil(self) -> None:
         """What the platform does to a message by itself."""

@@ -1,6 +1,8 @@
 import io
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -28,6 +30,18 @@ def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     structlog.configure(**before)
     logging.getLogger().handlers = handlers
+
+
+def test_logging_loads_nothing_to_draw_with_and_hinders_nobody_else() -> None:
+    code = (
+        "import sys, bridge.logs; assert not any(name.startswith('rich') for name in sys.modules);"
+        "import rich.table; assert rich.table.Table()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run(
+        [sys.executable, "-c", "import sys, rich, bridge.logs; assert sys.modules['rich'] is rich"],
+        check=True,
+    )
 
 
 def lines(out: io.StringIO) -> list[dict[str, Any]]:

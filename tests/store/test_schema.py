@@ -1,6 +1,7 @@
 import random
 import sqlite3
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,12 @@ def test_a_new_file_gets_the_newest_schema_and_keeps_it(path: Path) -> None:
         db = schema.open_file(path)
         assert schema.version(db) == len(schema.migrations()) >= 1
         db.close()
+
+
+def test_a_script_s_number_is_the_version_that_it_leads_to() -> None:
+    scripts = sorted((files("bridge.store") / "migrations").iterdir(), key=lambda file: file.name)
+    numbers = [file.name.partition("_")[0] for file in scripts if file.name.endswith(".sql")]
+    assert numbers == [f"{number:04}" for number in range(1, len(schema.migrations()) + 1)]
 
 
 def test_a_newer_schema_is_refused_and_left_as_it_is(path: Path) -> None:

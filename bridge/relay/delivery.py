@@ -37,7 +37,7 @@ from bridge.relay.contact import proves_contact
 from bridge.relay.lane import Entry, Lane
 from bridge.relay.offers import Offers
 from bridge.relay.texts import Text, language_of
-from bridge.relay.ways import Way, Ways
+from bridge.relay.ways import SEND_SECONDS, Way, Ways, send_seconds
 from bridge.retry import Backoff
 from bridge.store.contract import (
     Hold,
@@ -72,7 +72,6 @@ class Terms:
 
 
 _NO_WAY = float("inf")  # how long a part waits that can only go out in a response
-SEND_SECONDS = 60.0  # more than a send takes: one that begins arrives before its client id is forgotten
 
 
 class Delivery:
@@ -144,11 +143,12 @@ class Delivery:
             part,
             due_at=now + due_seconds,
             give_up_at=now + terms.deliver_seconds - max(0.0, age),
-            known_until=now + self._known_seconds() - max(0.0, since_try),
+            known_until=now + self._known_seconds(part) - max(0.0, since_try),
         )
 
-    def _known_seconds(self) -> float:
-        return self._terms.spec.idempotent_seconds - SEND_SECONDS
+    def _known_seconds(self, part: OutboxPart) -> float:
+        """How long after its first try a send that begins still arrives before its client id is forgotten."""
+        return self._terms.spec.idempotent_seconds - send_seconds(part)
 
     async def run(self, channel: Sends | RepliesInResponse, contact: Contact) -> None:
         """Serve every lane in a task of its own. Ends only with an error that the account must stop for."""
@@ -207,7 +207,7 @@ class Delivery:
             lane.take_off()
             return None
         if not maybe_before:
-            entry.known_until = self._clock.monotonic() + self._known_seconds()
+            entry.known_until = self._clock.monotonic() + self._known_seconds(entry.part)
             entry.part = replace(entry.part, state=PartState.SENDING)
         try:
             outcome = await way.send(entry.part, more=len(lane.entries) > 1)

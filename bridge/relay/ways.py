@@ -27,7 +27,16 @@ from bridge.relay.settle import settled
 from bridge.relay.texts import Text, language_of, say
 from bridge.store.contract import OutboxPart, PartKind
 
+SEND_SECONDS = 60.0  # the most that a send takes, a file's bytes apart: no adapter holds its place longer
+SLOWEST_BYTES = 65_536  # of a file, in a second
 _GONE = Refused("the file is gone")
+
+
+def send_seconds(part: OutboxPart) -> float:
+    """The most that a send of ``part`` takes: one that begins has ended by then, well or not."""
+    if part.kind is PartKind.TEXT:
+        return SEND_SECONDS
+    return SEND_SECONDS + outbox.to_file(part, part.body).size / SLOWEST_BYTES
 
 
 class Way(Protocol):
@@ -69,8 +78,12 @@ class BySending:
     log: Logger
 
     async def send(self, part: OutboxPart, more: bool) -> SendOutcome | None:
-        """An adapter's bug leaves the outcome unknown, like a connection that broke."""
-        outcome = await settled(self._send(part), name="send")
+        """An adapter's bug leaves the outcome unknown, like a connection that broke or stalled."""
+        try:
+            async with asyncio.timeout(send_seconds(part)):
+                outcome = await settled(self._send(part), name="send")
+        except TimeoutError:
+            raise OutcomeUnknownError("the send took too long") from None
         if not isinstance(outcome, Exception):
             return outcome
         self.log.error("delivery.bug", part=part.part_id, error=outcome)
@@ -101,7 +114,7 @@ class InResponse:
 
     async def send(self, part: OutboxPart, more: bool) -> SendOutcome | None:
         shown = self._text_of(part, more) if part.kind is PartKind.TEXT else await file_of(part)
-        answer = await self._response(shown) if shown is not None else _GONE
+        answer = await self._response(shown, send_seconds(part)) if shown is not None else _GONE
         if isinstance(answer, Refused):
             return answer
         self.used = True
@@ -117,9 +130,13 @@ class InResponse:
         note = say(Text.MORE, language_of(shown.text, "auto"))
         return replace(shown, text=f"{shown.text.rstrip()}\n{note}")
 
-    async def _response(self, part: OutboundPart | OutboundFile) -> Answer | Refused:
+    async def _response(self, part: OutboundPart | OutboundFile, seconds: float) -> Answer | Refused:
         self.used = True  # one that no response could be made for is not tried again
-        answer = await settled(self.channel.respond(self.offer.reading, part), name="respond")
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await settled(self.channel.respond(self.offer.reading, part), name="respond")
+        except TimeoutError:
+            raise UnreachableError("making the response took too long") from None
         if isinstance(answer, Exception):
             self.log.error("delivery.bug", client=part.client_id, error=answer)
             raise UnreachableError("the adapter failed: this is a bug")

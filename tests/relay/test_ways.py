@@ -21,11 +21,11 @@ from bridge.channel import (
 from bridge.channel.testing.clock import settle
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId
 from bridge.logs import get_logger
-from bridge.relay import outbox
+from bridge.relay import outbox, ways
 from bridge.relay.offers import Offer, Offers
 from bridge.relay.outbox import Address, ReplyFile
 from bridge.relay.texts import Language, Text, say
-from bridge.relay.ways import BySending, InResponse, Way, Ways
+from bridge.relay.ways import SEND_SECONDS, BySending, InResponse, Way, Ways, send_seconds
 from bridge.store.contract import OutboxPart, PartKind
 from tests.relay.harness import PushedChannel
 from tests.relay.responding import RespondingChannel, SilentChannel
@@ -106,6 +106,38 @@ async def test_a_bug_in_sending_leaves_the_outcome_unknown() -> None:
     channel.outcomes = [ZeroDivisionError()]
     with pytest.raises(OutcomeUnknownError):
         await BySending(channel, LOG).send(text_part(), more=False)
+
+
+class Stalled(PushedChannel):
+    """Never comes back."""
+
+    async def _stall(self, *_: Any) -> Any:
+        await asyncio.get_running_loop().create_future()
+
+    send = send_file = respond = _stall
+
+
+async def test_an_adapter_that_never_comes_back_holds_its_place_for_a_time_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ways, "SEND_SECONDS", 0.01)
+    copy, offer = tmp_path / "copy", Offer("m1", "to", Reading(()))
+    copy.write_text("abc")
+    for part in (text_part(), file_part(copy)):
+        with pytest.raises(OutcomeUnknownError, match="too long"):
+            await BySending(Stalled(), LOG).send(part, more=False)
+    responder: Any = Stalled()
+    way = InResponse(responder, offer, Offers(), True, LOG)
+    with pytest.raises(UnreachableError, match="too long"):
+        await way.send(text_part(), more=False)
+    way.leave()
+    assert offer.over.is_set(), "it is not tried again"
+
+
+def test_a_large_file_may_take_longer(tmp_path: Path) -> None:
+    body = outbox.encode_file(ReplyFile("/x", "a.mp4", "video/mp4", 26_214_400))
+    assert send_seconds(text_part()) == SEND_SECONDS
+    assert send_seconds(replace(text_part(), kind=PartKind.FILE, body=body)) == SEND_SECONDS + 400
 
 
 @pytest.mark.parametrize(("how", "outcome"), [(True, Delivered()), (False, None)])

@@ -29,7 +29,7 @@ class Platform(BaseHTTPRequestHandler):
         bot = {
             "activate_status": 2,
             "app_name": "bench",
-            "avatar_url": "",
+            "avatar_url": "http://127.0.0.1/a",
             "ip_white_list": [],
             "open_id": "ou_bot",
         }

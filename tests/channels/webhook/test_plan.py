@@ -279,3 +279,31 @@ async def _until_failed(there: Any) -> None:
     async with asyncio.timeout(20):
         while await there.state() != "failed":
             await asyncio.sleep(0.01)
+
+
+# --- changes ------------------------------------------------------------------------------------
+
+
+async def test_a_message_that_waits_can_be_changed_and_taken_back_by_its_sender_alone() -> None:
+    async with answering() as there:
+        for webhook_id, text in (("first", "slow 1"), ("second", "before"), ("third", "not this")):
+            sent = await there.post(plain_event(text, message_id=webhook_id), webhook_id)
+            assert sent.status == 202
+        changes: list[tuple[str, dict[str, Any]]] = [
+            ("message.updated", {"message_id": "second", "text": "after", "revision": 2}),
+            ("message.updated", {"message_id": "second", "text": "too old", "revision": 1}),
+            ("message.updated", {"message_id": "second", "text": "x", "revision": 3, "sender": {"id": "u2"}}),
+            ("message.deleted", {"message_id": "third", "text": ..., "sender": {"id": "u2"}}),
+            ("message.deleted", {"message_id": "third"}),
+        ]
+        for number, (kind, fields) in enumerate(changes):
+            told = await there.post(plain_event(**{"text": "x", **fields}, kind=kind), f"change_{number}")
+            assert told.status in (200, 202)
+        texts: list[tuple[str, str]] = []
+        cursor = 0
+        while "second" not in [about for about, _ in texts]:
+            for part in await there.replies(cursor):
+                texts.append((part["in_reply_to"], part["text"]))
+                cursor = part["cursor"]
+        assert texts[-1] == ("second", "You said: after")
+        assert await there.replies(cursor, 0) == []

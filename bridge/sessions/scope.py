@@ -1,5 +1,6 @@
 """One turn's own: what it was asked, what it has said, and how its events are sent."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -7,6 +8,7 @@ from bridge.agents.contract import AgentError, HistoryEntry
 from bridge.ids import TurnId
 from bridge.protocol.events import AssistantCompleted, ToolCompleted, TurnEvent
 from bridge.protocol.shared import Attachment
+from bridge.sessions.budget import entry_tokens
 from bridge.sessions.context import Context
 from bridge.sessions.errors import FrameTooLargeError
 from bridge.sessions.history import MOST_BYTES, MOST_ENTRIES
@@ -27,13 +29,14 @@ class Work:
 class TurnScope:
     """Grows while the turn runs.
 
-    ``entries`` is its history, ``said`` its last whole text, ``attached`` reports the files of its reply, and
-    ``copies`` are the paths of all that were made for it.
+    ``entries`` is its history, and ``tokens`` the estimate for each of them; ``said`` its last whole text,
+    ``attached`` reports the files of its reply, and ``copies`` are the paths of all that were made for it.
     """
 
     def __init__(self, context: Context, work: Work) -> None:
         self.context, self.work = context, work
         self.entries: list[HistoryEntry] = []
+        self.tokens: list[int] = []
         self.said: AssistantCompleted | None = None
         self.attached: list[ToolCompleted] = []
         self.copies: list[str] = []
@@ -54,13 +57,17 @@ class TurnScope:
         if self._text_bytes > MOST_BYTES or len(self.entries) == MOST_ENTRIES:
             raise too_large()
         self.entries.append(entry)
+        self.tokens.append(entry_tokens(entry))
 
     async def send(self, kind: type[Event], **fields: Any) -> Event:
         """Send an event of the turn, waiting for as long as the client does not read.
 
+        An agent that never waits by itself lets others go on here, and is stopped here.
+
         Raises:
             AgentError: it is too large, or the turn is over.
         """
+        await asyncio.sleep(0)
         sent: list[Event] = []
 
         def make(seq: int) -> Event:

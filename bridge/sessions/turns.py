@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from bridge.agents.contract import AgentError, AgentUsage, HistoryEntry, Role, ToolCall, Turn, TurnFile
 from bridge.protocol.events import AssistantCompleted, AssistantDelta, ContextCompacted
 from bridge.sessions.attachments import describe
-from bridge.sessions.budget import budget, entry_tokens, select
+from bridge.sessions.budget import budget, select
 from bridge.sessions.calls import Calls
 from bridge.sessions.scope import TurnScope, whole
 
@@ -43,7 +43,7 @@ class TurnRun:
                 "step_limit", f"the turn took {most} steps and was not done: ask for less at once"
             )
         room = budget(context.services.table.context_max_tokens, system, context.tools.values())
-        sizes = [*context.history.tokens, *map(entry_tokens, turn)]
+        sizes = [*context.history.tokens, *self.scope.tokens]
         chosen = select([*context.history.entries, *turn], sizes, room)
         if chosen.removed:
             await self.scope.send(

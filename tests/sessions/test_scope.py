@@ -10,6 +10,7 @@ from bridge.ids import SessionId, TurnId
 from bridge.protocol.events import AssistantCompleted
 from bridge.sessions import scope as scope_module
 from bridge.sessions.approvals import Approvals
+from bridge.sessions.budget import entry_tokens
 from bridge.sessions.context import Context, SessionSettings
 from bridge.sessions.contract import Services
 from bridge.sessions.history import History
@@ -88,6 +89,29 @@ async def test_more_than_can_be_stored_is_refused_at_once(
                 turn.add(more)
             assert error.value.code == "history_limit"
         assert turn.entries == [entry, entry]
+        assert turn.tokens == [entry_tokens(entry)] * 2
+
+
+async def test_each_event_lets_others_have_their_turn_also_when_nobody_reads_any_more(tmp_path: Path) -> None:
+    async with open_store(tmp_path / "s.db", workers=InlineWorker) as store:
+        outbound = Outbound()
+        events = Numbered(outbound, store, SessionId("s"), last=0, reserved=10_000)
+        services = Services(ScriptedAgent(), no_tools, store, FakeClock(), DaemonControl(), SessionsTable())
+        context = Context(
+            services, SessionId("s"), tmp_path, SessionSettings(), {}, History(), events, Approvals()
+        )
+        scope = TurnScope(context, Work(TurnId("t"), "r", "prompt", ()))
+        outbound.mute()
+        async with asyncio.TaskGroup() as tasks:
+            talking = tasks.create_task(endless(scope))
+            await settle()
+            talking.cancel()
+        assert talking.cancelled()
+
+
+async def endless(scope: TurnScope) -> None:
+    for _ in range(1000):  # an agent that never waits by itself
+        await scope.send(AssistantCompleted, content="x")
 
 
 def test_lone_surrogates_are_replaced() -> None:

@@ -20,6 +20,7 @@ from bridge.channel import (
     OutboundFile,
     OutboundPart,
     OutcomeUnknownError,
+    Reading,
     Refused,
     SendOutcome,
     UnknownOutcome,
@@ -28,10 +29,11 @@ from bridge.channel import (
 )
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.clock import unix_ms
-from bridge.ids import AccountId, ConversationKey
+from bridge.ids import AccountId, ConversationKey, MessageId
 from bridge.logs import get_logger
 from bridge.relay import outbox
 from bridge.relay.delivery import Delivery, Terms
+from bridge.relay.offers import Offer, Offers
 from bridge.relay.outbox import Address, Caps, Content, ReplyFile
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import (
@@ -46,6 +48,7 @@ from bridge.store.contract import (
 )
 from bridge.store.sqlite import open_store
 from bridge.store.workers import InlineWorker
+from tests.relay.responding import RespondingChannel, SilentChannel
 
 ACCOUNT = AccountId("test:a")
 SPEC = ChannelSpec(
@@ -140,14 +143,14 @@ class Desk:
 @asynccontextmanager
 async def desk(
     tmp_path: Path, *, channel: Any = None, spec: ChannelSpec = SPEC, clock: FakeClock | None = None,
-    unknown: UnknownOutcome = UnknownOutcome.RESEND, at_once: int = 64,
+    unknown: UnknownOutcome = UnknownOutcome.RESEND, at_once: int = 64, offers: Offers | None = None,
 ) -> AsyncIterator[Desk]:  # fmt: skip
     clock = clock or FakeClock()
     async with open_store(tmp_path / "state" / "test.db", workers=InlineWorker) as store:
         own = FakeChannel() if channel is None else channel
         released: list[str] = []
         terms = Terms(spec, unknown, 86_400, at_once)
-        delivery = Delivery(terms, store, clock, Random(7), get_logger("test"), released.extend)
+        delivery = Delivery(terms, store, clock, Random(7), get_logger("test"), released.extend, offers)
         contact = FakeContact()
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(delivery.run(own, contact))
@@ -519,3 +522,66 @@ async def test_what_a_platform_says_is_stored_though_it_is_no_text(tmp_path: Pat
         await here.post("a", "again")
         assert here.channel.texts() == ["hello", "again"]
         assert await counts(here) == (0, 1, 1)
+
+
+# --- parts that the store has ended, and ways out that open --------------------
+
+
+async def test_dropped_parts_are_not_sent_and_what_waits_behind_them_goes_out_at_once(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [UnreachableError("throttled", retry_after_seconds=500)]
+        await here.post("a", "one " * 60)
+        await here.post("a", "two")
+        here.delivery.drop(MessageId("nobody's"))
+        await settle()
+        assert here.channel.texts() == here.channel.texts()[:1], "no wait is undercut for others' sake"
+        here.delivery.drop_reply(here.seen[0].reply_id)
+        await settle()
+        assert here.channel.texts()[1:] == ["two"]
+
+
+async def test_a_part_that_is_dropped_on_its_way_is_not_tried_again(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.stalled.add("a")
+        here.channel.script["a"] = [OutcomeUnknownError("broke off")]
+        await here.post("a", "first")
+        await here.post("a", "second")
+        here.delivery.drop_reply(here.seen[0].reply_id)
+        here.channel.stalled.clear()
+        here.channel.release.set_result(None)
+        await settle()
+        assert here.channel.texts() == ["first", "second"]
+
+
+async def test_where_there_is_no_way_out_parts_wait_in_silence(tmp_path: Path) -> None:
+    offers = Offers()
+    async with desk(tmp_path, channel=SilentChannel(), offers=offers) as here:
+        await here.post("a", "one")
+        assert (here.delivery.waits("a"), here.delivery.waits("b")) == (True, False)
+        here.delivery.stir("b")
+        await here.clock.advance(3600)
+        assert here.contact.told == []
+        for how, left in ((False, 1), (True, 0)):
+            offer = Offer("m1", "a", Reading(()))
+            offers.add(offer)
+            here.delivery.stir("a")
+            await offer.over.wait()
+            offer.written(how)
+            await settle()
+            assert (await counts(here))[0] == left
+        assert here.contact.told == ["contact"]
+        assert not here.delivery.waits("a")
+
+
+async def test_a_response_that_was_not_taken_leaves_an_earlier_sending_unknown(tmp_path: Path) -> None:
+    offers = Offers()
+    async with desk(tmp_path, channel=RespondingChannel(), offers=offers) as here:
+        here.channel.outcomes = [OutcomeUnknownError("broke off")]
+        await here.post("a", "one")
+        offer = Offer("m1", "a", Reading(()))
+        offers.add(offer)
+        here.delivery.stir("a")
+        await offer.over.wait()
+        offer.written(False)
+        await settle()
+        assert here.channel.texts() == ["one", "one"], "and then it is sent"

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from bridge.channel import Ignored, Inbound, Unreadable
+from bridge.channel import Edited, Ignored, Inbound, Recalled, Unreadable
 from bridge.channel.testing.clock import FakeClock
 from bridge.config import LimitsTable
 from bridge.ids import ConversationKey
@@ -85,3 +85,17 @@ def test_case_68_an_item_that_cannot_be_stored_holds_no_room_and_takes_no_notice
     with pytest.raises(TypeError):
         draft(replace(MESSAGE, message_id="m2", stamp="18", files=5), POLICY, own, "auto")  # type: ignore[arg-type]  # the same
     assert draft(replace(MESSAGE, message_id="m3"), POLICY, own, "auto").message is not None
+
+
+@pytest.mark.parametrize("item", [Recalled("m1"), Edited(MESSAGE, 1)])
+def test_a_change_is_no_message(item: Recalled | Edited) -> None:
+    with pytest.raises(TypeError):
+        draft(item, POLICY, room(), "auto")
+
+
+def test_what_is_only_seen_takes_no_room_and_says_why() -> None:
+    own = room(account_claims=1)
+    one = draft(MESSAGE, POLICY, own, "auto", lambda item: "asked" if item == MESSAGE else "")
+    assert one.message is not None
+    assert (one.message.state, one.message.reason, one.message.payload) == (MessageState.SEEN, "asked", "")
+    assert own.admits(conversation_of(MESSAGE), owner=True)

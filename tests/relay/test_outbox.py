@@ -19,13 +19,18 @@ from bridge.relay.outbox import (
     Content,
     ReplyFile,
     compose,
+    copies_in,
+    copies_of,
     encode_file,
     held_text,
     marked,
     notice,
     part_limit,
+    refused_file,
     sent_kind,
+    stored_parts,
     to_file,
+    to_text,
 )
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import HeldText, OutboxPart, PartKind, PartState
@@ -245,3 +250,18 @@ def test_what_never_arrived_is_held_without_files_and_cut() -> None:
     rest = [PART, replace(PART, body="there"), replace(PART, kind=PartKind.FILE, body="{}")]
     assert held_text(rest, Language.EN) == "hi\nthere"
     assert len(held_text([replace(PART, body="字" * 9000)], Language.EN).encode()) <= HELD_BYTES
+
+
+def test_a_reply_s_parts_are_as_they_were_stored_with_why_the_bridge_says_them() -> None:
+    reply = compose(Content("hi", (FILE,)), ADDRESS, SPEC, CAPS)
+    ids = (PartId(7), PartId(8))
+    text, file = stored_parts(AccountId("t:a"), MessageId("m"), reply, ids, 5, "busy")
+    assert (text.part_id, text.state, text.created_ms) == (7, PartState.PENDING, 5)
+    assert to_text(text, text.body).notice == "busy"
+    assert to_text(replace(text, notice=""), text.body).notice == ""
+    assert (file.part, file.parts, file.kind) == (1, 2, PartKind.FILE)
+    assert copies_in(reply) == [FILE.path]
+    assert copies_of([file.body]) == [FILE.path]
+    told = refused_file(file, "too large")
+    assert told.transient
+    assert told.parts[0].body == say(Text.FILE_REFUSED, Language.ZH, name="图.png", reason="too large")

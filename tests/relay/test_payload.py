@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.channel import FileKind, Inbound, RemoteFile
-from bridge.relay.payload import conversation_of, decode, digest_of, encode, redelivery_of
+from bridge.ids import ConversationKey
+from bridge.relay.payload import conversation_of, decode, digest_of, encode, is_from, redelivery_of
 
 
 def second_key(message: Inbound) -> str:
@@ -98,3 +99,18 @@ def test_what_a_later_version_stored_beside_is_passed_over() -> None:
     stored["mood"] = "good"
     stored["files"][0]["colour"] = "red"
     assert decode(json.dumps(stored)).files == (RemoteFile("k", FileKind.FILE),)
+
+
+@given(st.text(), st.text(), st.text(), st.booleans())
+def test_a_conversation_is_from_its_own_chat_and_sender_and_from_no_other(
+    sender: str, chat: str, thread: str, group: bool
+) -> None:
+    key = conversation_of(replace(MESSAGE, sender=sender, chat=chat, thread=thread, group=group))
+    for whose in ((chat, sender), ("", sender), (chat, ""), ("", "")):
+        assert is_from(key, *whose)
+    assert not is_from(key, f"{chat}x", sender)
+    assert not is_from(key, chat, f"{sender}\0")
+
+
+def test_what_has_no_conversation_is_from_anywhere() -> None:
+    assert is_from(ConversationKey(""), "c1", "u1")

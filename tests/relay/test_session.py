@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 
 from bridge.channel.testing.clock import until
@@ -5,7 +7,7 @@ from bridge.errors import SessionError
 from bridge.ids import SessionId
 from bridge.protocol import ours
 from bridge.relay.session import Authority, Ended, Server, TurnResult, attach_session, open_session
-from tests.relay.scripted import Frame, HangupError, Peer, answer, scripted
+from tests.relay.scripted import Frame, HangupError, Peer, answer, cancellable, scripted
 
 OWNER = Authority(tools=True, channel="Feishu", cwd="/w")
 STRANGER = Authority(tools=False, channel="Feishu", cwd="/w")
@@ -180,3 +182,26 @@ def test_authority_is_compared_as_a_whole() -> None:
     assert Authority.from_text(OWNER.as_text()) == OWNER
     texts = {OWNER.as_text(), STRANGER.as_text(), Authority(True, "Lark", "/w").as_text()}
     assert len(texts) == 3
+
+
+async def test_a_turn_is_cancelled_by_its_id_at_once_or_as_soon_as_that_is_known() -> None:
+    begun = asyncio.Event()
+
+    async def late(peer: Peer, start: Frame) -> None:
+        if start["request_id"] == "m2":
+            await begun.wait()
+        await cancellable(peer, {**start, "prompt": "long"})
+
+    async with scripted(turn=late) as server:
+        session = await open_session(Server(server.socket, "1"), OWNER, CHAT)
+        for request in ("m1", "m2"):
+            async with asyncio.TaskGroup() as tasks:
+                running = tasks.create_task(session.turn(request, "long", ()))
+                await until(lambda: len(server.frames("turn.start")) == int(request[1]))  # noqa: B023 - run at once
+                if request == "m1":
+                    await until(lambda: bool(session._turn_id))
+                await session.cancel()
+                begun.set()
+            assert running.result() == TurnResult(Ended.CANCELLED)
+        assert [frame["turn_id"] for frame in server.frames("turn.cancel")] == ["t1", "t1"]
+        await session.close()

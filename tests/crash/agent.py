@@ -9,6 +9,7 @@ from pathlib import Path
 from bridge.agents.contract import Agent, AgentSettings, AgentSpec, AgentUsage, Gate, Sink, ToolCall, Turn
 
 TOKEN = re.compile(r"token-[0-9a-f]{12}")
+EDITED = " edited"  # stands in what was changed, and then in its answer
 LONG_LINES = 900  # over 16 KiB, so that the answer takes more than one part
 
 
@@ -38,7 +39,8 @@ class CrashAgent:
             call = ToolCall(name="chat_attach", arguments={"path": name})
             await sink.completed("Here it comes.", [call])
             await gate.call(call)
-        await sink.completed(answer(token, long=" long" in turn.prompt))
+        edited = EDITED if EDITED in turn.prompt else ""
+        await sink.completed(answer(token, long=" long" in turn.prompt) + edited)
         return AgentUsage(steps=1)
 
 

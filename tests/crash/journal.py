@@ -1,7 +1,8 @@
 """What people sent and what they saw: the only things that the judge believes beside the database."""
 
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bridge.channel.testing.fakes.feishu import FakeFeishu
@@ -21,6 +22,9 @@ class Message:
     wants_long: bool = False
     brings: int = 0
     acknowledged: bool = False
+    recalled_at: float = 0.0  # by the monotonic clock, when its recall was acknowledged
+    recalled_first: bool = False  # before it was delivered
+    anonymous: bool = False  # a notice about it does not say what it answers
     again: list[str] = field(default_factory=list)  # ids under which it was repeated after its 200
 
 
@@ -31,6 +35,7 @@ class Seen:
     to: str
     text: str
     file: str
+    at: float = 0.0
 
 
 class Journal:
@@ -41,6 +46,7 @@ class Journal:
         self.seen: dict[str, list[Seen]] = {}
         self.answered: set[tuple[str, str]] = set()
         self.posted: dict[str, str] = {}  # unprompted messages that the daemon confirmed, and their account
+        self.retried: set[str] = set()  # of these, which the operator sent once more
         self._read: dict[str, int] = {}
 
     def add(self, message: Message) -> Message:
@@ -52,7 +58,7 @@ class Journal:
         seen = self.seen.setdefault(account, [])
         for raw in found[self._read.get(account, 0) :]:
             for one in show(raw):
-                seen.append(one)
+                seen.append(replace(one, at=time.monotonic()))
                 self.answered.add((account, one.to))
         self._read[account] = len(found)
 
@@ -62,7 +68,8 @@ class Journal:
         return acknowledged + sum(map(len, self.seen.values()))
 
     def is_answered(self, message: Message) -> bool:
-        return (message.account, message.handle) in self.answered
+        """Nothing more is to come, as far as its sender knows."""
+        return message.recalled_at > 0 or (message.account, message.handle) in self.answered
 
 
 def feishu_shows(sent: Any) -> Iterator[Seen]:

@@ -12,15 +12,18 @@ from itertools import pairwise
 from pathlib import Path
 
 from bridge.relay.texts import Language, Text, say
-from tests.crash.agent import LONG_LINES, TOKEN, file_name
+from bridge.store.change_steps import RECALLED
+from tests.crash.agent import EDITED, LONG_LINES, TOKEN, file_name
 from tests.crash.journal import Journal, Message, Seen
+from tests.crash.operator import UNPROMPTED
 from tests.crash.place import Place
 
 MARK = say(Text.REPEAT, Language.EN) + "\n"
 EARLIER, LATEST = say(Text.EARLIER, Language.EN), say(Text.LATEST, Language.EN)
 _REASONED = (Text.BUSY, Text.INTERRUPTED, Text.FAILURE, Text.UNREADABLE_DOWNLOAD)
 NOTICES = {say(text, Language.EN): text.value for text in _REASONED}
-_REASONS = frozenset({*NOTICES.values(), "missed"})
+_REASONS = frozenset({*NOTICES.values(), "missed", RECALLED})
+RECALL_SECONDS = 1.5  # a sending that was under way as a recall came is seen by then
 _MISSED = say(Text.MISSED, Language.EN)
 _SHOWN_TWICE = "(2) "
 _LINE = re.compile(r"line (\d{4})\.")
@@ -35,6 +38,7 @@ class Row:
     conversation: str
     state: str
     reason: str
+    revision: int
     parts: list[str] = field(default_factory=list)
 
 
@@ -57,6 +61,7 @@ class Replies:
     files: list[str] = field(default_factory=list)
     marked: list[str] = field(default_factory=list)
     first: int = -1
+    last_at: float = 0.0
 
 
 def judge(place: Place, journal: Journal) -> Verdict:
@@ -86,10 +91,10 @@ def stored(path: Path, verdict: Verdict) -> dict[tuple[str, str], Row]:
             verdict.breach("the database is damaged", more=str(check[:3]))
         rows = {}
         by_id = {}
-        for id_, account, message_id, conversation, state, reason in db.execute(
-            "SELECT id, account, message_id, conversation, state, reason FROM messages ORDER BY id"
+        for id_, account, message_id, *fields in db.execute(
+            "SELECT id, account, message_id, conversation, state, reason, revision FROM messages ORDER BY id"
         ):
-            by_id[id_] = row = Row(id_, conversation, state, reason)
+            by_id[id_] = row = Row(id_, *fields)
             if (account, message_id) in rows:
                 verdict.breach("stored twice", more=f"{account} {message_id}")
             rows[account, message_id] = row
@@ -111,6 +116,7 @@ def read_replies(journal: Journal) -> tuple[dict[tuple[str, str], Replies], set[
         for number, one in enumerate(seen):
             replies = found[account, one.to]
             replies.first = number if replies.first < 0 else replies.first
+            replies.last_at = one.at
             _sort(one, replies, carried)
     return found, carried
 
@@ -162,6 +168,7 @@ def _judge_replies(
     message: Message, row: Row, turns: int, replies: Replies, carried: bool, verdict: Verdict
 ) -> None:
     _judge_doubles(message, replies, verdict)
+    _judge_recall(message, turns, replies, verdict)
     answers = [text for text in [*replies.texts, *replies.marked] if text not in NOTICES]
     notices = [NOTICES.get(text, "missed") for text in replies.notices]
     notices += [NOTICES[text] for text in replies.marked if text in NOTICES]
@@ -188,10 +195,26 @@ def _judge_doubles(message: Message, replies: Replies, verdict: Verdict) -> None
                 verdict.breach(f"a {kind} was doubled without a mark", message, f"{times}: {value[:60]!r}")
 
 
+def _judge_recall(message: Message, turns: int, replies: Replies, verdict: Verdict) -> None:
+    """What was taken back gets nothing any more; what was taken back before it came never ran."""
+    if not message.recalled_at:
+        return
+    verdict.counts["recalled"] += 1
+    if replies.last_at > message.recalled_at + RECALL_SECONDS:
+        late = replies.last_at - message.recalled_at
+        verdict.breach("answered after its recall", message, f"{late:.1f} s")
+    if message.recalled_first and (turns or replies.last_at):
+        verdict.breach("ran although it was recalled before", message, f"{turns} turns")
+
+
 def _judge_silence(message: Message, row: Row, carried: bool, verdict: Verdict) -> None:
     """Nobody saw a reply to this very message: there is a record of why, or it is lost."""
     if carried:
         verdict.counts["answered later, carried by a reply"] += 1
+    elif row.reason == RECALLED:
+        verdict.counts["recalled in time"] += 1
+    elif message.anonymous and row.reason in _REASONS and set(row.parts) == {"sent"}:
+        verdict.counts[f"reported as {row.reason}"] += 1
     elif row.reason == "busy":
         verdict.counts["busy without a notice of its own"] += 1
     elif set(row.parts) & _GIVEN_UP:
@@ -211,6 +234,9 @@ def _judge_answer(
         verdict.breach("answered with another's answer", message, str(sorted(foreign)))
     if set(row.parts) & _GIVEN_UP:
         return  # what is missing is recorded
+    if (EDITED in whole) != (row.revision > 0):
+        verdict.breach("an edit was lost or undone", message, f"revision {row.revision}")
+    verdict.counts["edited in time"] += row.revision > 0
     if message.wants_long and sorted(map(int, _LINE.findall(whole))) != list(range(LONG_LINES)):
         verdict.breach("a long answer is not whole", message)
     if message.wants_file and file_name(message.token) not in [*replies.files, *replies.marked]:
@@ -241,13 +267,13 @@ def _judge_posted(journal: Journal, rows: dict[tuple[str, str], Row], verdict: V
         one.text
         for seen in journal.seen.values()
         for one in seen
-        if not one.to and one.text.startswith("unprompted")
+        if not one.to and one.text.startswith(UNPROMPTED)
     )
     shown = " ".join(one.text for seen in journal.seen.values() for one in seen)
     for token in journal.posted:
-        times = texts[f"unprompted {token}"]
+        times = texts[f"{UNPROMPTED} {token}"]
         verdict.counts["unprompted"] += 1
-        if times > 1:
+        if times > 1 + (token in journal.retried):
             verdict.breach("an unprompted message was doubled", more=token)
         if not times and token not in shown:
             verdict.counts["unprompted and refused"] += 1

@@ -34,10 +34,7 @@ REACH_SECONDS = 6.0  # for a point to be met
 LIFE_SECONDS = 1.2  # the longest life after it serves, before a random kill
 STUCK_SECONDS = 30.0  # without any progress in the end; a part may wait that long for its next try
 BROKEN_STUCK_SECONDS = 2.5
-UNUSED = (  # taken only after a stranger's idle time, which is longer than a run; and by an operator
-    "UnbindSession", "Revive", "Bury",
-    "Notify",  # only on a full disk
-)  # fmt: skip
+UNUSED = ("Notify",)  # the owner is told of a full disk, and half a minute after a start at the earliest
 SHOWN_BREACHES = 40
 OCCURRENCES = {  # steps that are taken less often in one life than the others
     "Bind": (1, 2, 4),
@@ -51,6 +48,11 @@ OCCURRENCES = {  # steps that are taken less often in one life than the others
     "ReserveSeq": (1, 2),
     "Mark": (1, 2),
     "Hold": (1, 2),
+    "Recall": (1, 2),
+    "Edit": (1, 2),
+    "Revive": (1,),
+    "Bury": (1,),
+    "UnbindSession": (1, 2),
 }
 
 

@@ -132,7 +132,10 @@ def _private(home: Home, path: Path, text: str) -> None:
 
 
 def _config(place: Place) -> str:
-    """Few sessions, so that idle ones are closed and cleared; room for all that the people send at once."""
+    """Few sessions, so that idle ones are closed and cleared; room for all that the people send at once.
+
+    A stranger's session is over so soon that one that a crash interrupted is not gone on with.
+    """
     return f"""
 [daemon]
 agent = "crash"
@@ -145,6 +148,7 @@ public_url = "http://127.0.0.1:{place.port}"
 min_free_percent = 0
 [limits]
 sessions = 7
+idle_seconds = 0.8
 [channels.feishu.main]
 app_id = "{place.feishu.app_id}"
 base = "{place.feishu.base}"

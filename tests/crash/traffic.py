@@ -13,10 +13,10 @@ import aiohttp
 
 from bridge.channel.testing.fakes.feishu import OWNER, FakeFeishu, FakeFile, Fault, Push, Refusal, throttled
 from bridge.channel.testing.fakes.webhook import FakeWebhookClient, inline
-from bridge.cli.common import ask_daemon
-from bridge.errors import BridgeError
+from tests.crash.changes import Changes, about
 from tests.crash.followers import Followers
 from tests.crash.journal import Journal, Message, look_at_all
+from tests.crash.operator import operate
 from tests.crash.place import WEBHOOK_OWNER, Place
 
 AT_ONCE = 5  # chats of one account that wait for an answer at the same time
@@ -36,6 +36,7 @@ class Traffic:
     quiet: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
+        self._changes = Changes(self.rng)
         shared = (self.journal, self.rng, self.quiet, self.pause_seconds, self.place.home.db)
         self._followers = [
             Followers(f"wechat_mp:{name}", fake, *shared)
@@ -51,7 +52,7 @@ class Traffic:
                 self._start_webhook(people, account, client)
             for some in self._followers:
                 some.start(people)
-            people.create_task(self._post())
+            people.create_task(operate(self.place.home, self.journal, self.rng, self.quiet))
             people.create_task(self._spoil())
         for some in self._followers:
             await some.collect()
@@ -131,18 +132,18 @@ class Traffic:
             chat = {"group": True, "chat": GROUP} if group else {}
             message.message_id = message.handle = fake.world.new_id("om")
             self.journal.add(message)
-            push = await fake.say(
-                self._wish(message), files=files, sender=who, message_id=message.message_id, **chat
-            )
-            return message, self._pushed(fake, message, push)
+            text = self._wish(message)
+            push = await fake.say(text, files=files, sender=who, message_id=message.message_id, **chat)
+            return message, self._pushed(fake, message, push, text)
 
         return write
 
-    async def _pushed(self, fake: FakeFeishu, message: Message, push: Push) -> None:
+    async def _pushed(self, fake: FakeFeishu, message: Message, push: Push, text: str) -> None:
         """Until the platform has its 200, and sometimes beyond: it also repeats what was acknowledged."""
+        changed = await self._changes.feishu(fake, message, text)
         await push.over.wait()
         message.acknowledged = push.acknowledged
-        if message.acknowledged and self.rng.random() < 0.15:
+        if not changed and message.acknowledged and self.rng.random() < 0.15:
             again = await fake.repeat(message.message_id, as_new=self.rng.random() < 0.3)
             message.again.append(again.message_id)
 
@@ -167,17 +168,12 @@ class Traffic:
     async def _hooked(
         self, client: FakeWebhookClient, message: Message, text: str, extra: dict[str, object]
     ) -> None:
-        delivery = await client.say(
-            text,
-            webhook_id=message.message_id,
-            message_id=message.handle,
-            conversation_id=f"conversation-of-{message.sender}",
-            sender={"id": message.sender},
-            is_direct=True,
-            **extra,
-        )
+        gone = await self._changes.webhook_first(client, message)
+        place = {key: value for key, value in about(message).items() if key != "webhook_id"}
+        delivery = await client.say(text, webhook_id=message.message_id, is_direct=True, **place, **extra)
         message.acknowledged = delivery.acknowledged
-        if message.acknowledged and self.rng.random() < 0.15:
+        changed = gone or await self._changes.webhook(client, message, text)
+        if not changed and message.acknowledged and self.rng.random() < 0.15:
             await client.attempt(delivery)
 
     async def _ask(self) -> None:
@@ -189,24 +185,6 @@ class Traffic:
                 await asyncio.sleep(0.1)
 
     # --- around them ----------------------------------------------------------------------------
-
-    async def _post(self) -> None:
-        """The operator sends unprompted messages; those that were confirmed must arrive."""
-        while not self.quiet.is_set():
-            token = _new_token()
-            command = {
-                "action": "send",
-                "account": "feishu:main",
-                "to": OWNER,
-                "text": f"unprompted {token}",
-                "files": [],
-            }
-            try:
-                await asyncio.to_thread(ask_daemon, self.place.home, command)
-                self.journal.posted[token] = "feishu:main"
-            except (BridgeError, OSError):
-                pass
-            await asyncio.sleep(0.3)
 
     async def _spoil(self) -> None:
         """What platforms do to a sending: drop it before or after they took it, slow down, refuse."""

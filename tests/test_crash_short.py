@@ -31,10 +31,14 @@ def test_a_killed_daemon_loses_and_doubles_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variant", "breach"),
-    [("ack-first", "acknowledged and not stored"), ("no-unique-key", "stored twice")],
+    ("variant", "kills", "breach"),
+    [
+        ("ack-first", 3, "acknowledged and not stored"),
+        ("no-unique-key", 3, "stored twice"),
+        ("lost-recalls", 1, "ran although it was recalled before"),
+    ],
 )
-def test_a_daemon_that_is_wrong_on_purpose_is_caught(variant: str, breach: str) -> None:
-    code, told = crash("--variant", variant, "--kills", "3")
+def test_a_daemon_that_is_wrong_on_purpose_is_caught(variant: str, kills: int, breach: str) -> None:
+    code, told = crash("--variant", variant, "--kills", str(kills))
     assert code == 1, told
     assert breach in told, told

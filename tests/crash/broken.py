@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from bridge.store import schema
-from bridge.store.contract import Claim, ClaimVerdict, Query, Step, Store
+from bridge.store.contract import Changed, Claim, ClaimVerdict, Query, Recall, Step, Store, TakenBack
 
 R = TypeVar("R")
 
-VARIANTS = ("ack-first", "no-unique-key")
+VARIANTS = ("ack-first", "no-unique-key", "lost-recalls")
 LATE_SECONDS = 0.4
 
 
@@ -32,6 +32,24 @@ class AckFirst:
     async def _later(self, step: Claim) -> None:
         await asyncio.sleep(LATE_SECONDS)
         await self._store.do(step)
+
+    async def get(self, query: Query[R]) -> R:
+        return await self._store.get(query)
+
+    def backlog(self) -> int:
+        return self._store.backlog()
+
+
+class LosesRecalls:
+    """Says that a message is taken back, and does not write it down."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def do(self, step: Step[R]) -> R:
+        if isinstance(step, Recall):
+            return cast(R, TakenBack(Changed.DONE))
+        return await self._store.do(step)
 
     async def get(self, query: Query[R]) -> R:
         return await self._store.get(query)

@@ -25,7 +25,7 @@ from bridge.errors import BridgeError
 from bridge.logs import configure
 from bridge.paths import Home
 from bridge.store.contract import STEPS, Query, Step, Store
-from tests.crash.broken import VARIANTS, AckFirst, drop_unique_keys
+from tests.crash.broken import VARIANTS, AckFirst, LosesRecalls, drop_unique_keys
 
 R = TypeVar("R")
 
@@ -99,6 +99,7 @@ def main() -> int:
 
     def wrap(store: Store) -> Store:
         store = AckFirst(store) if args.variant == "ack-first" else store
+        store = LosesRecalls(store) if args.variant == "lost-recalls" else store
         return Dying(store, args.die, kill_self) if args.die else store
 
     def ready(_: object) -> None:

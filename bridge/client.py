@@ -42,6 +42,8 @@ class Connection:
             SessionError: the connection is gone; the message may have arrived.
         """
         try:
+            if self._writer.is_closing():  # which uvloop's write meets with a RuntimeError
+                raise ConnectionResetError
             self._writer.write(write(message) + b"\n")
             await self._writer.drain()
         except OSError as error:

@@ -1,10 +1,14 @@
 import asyncio
+import socket
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import uvloop
 
+from bridge.channel.testing.clock import settle
 from bridge.client import Connection, connected, expect
 from bridge.errors import SessionError
 from bridge.protocol.events import ErrorEvent, Initialized, SessionStarted
@@ -132,3 +136,20 @@ async def test_a_reset_while_reading_is_a_session_error() -> None:
     connection = Connection(reader, writer=None)  # type: ignore[arg-type]  # it is not written to
     with pytest.raises(SessionError, match="hung up"):
         await connection.next()
+
+
+@pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_message_to_a_server_that_is_gone_is_an_error_of_ours(
+    loop_factory: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    async def check() -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            reader, writer = await asyncio.open_unix_connection(sock=ours)
+            writer.transport.abort()
+            await settle()
+            with pytest.raises(SessionError, match="hung up"):
+                await Connection(reader, writer).send(START)
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(check())

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import re
 import shutil
-import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import islice
@@ -15,6 +14,7 @@ from pathlib import Path, PurePath
 from bridge.agents import echo_files, echo_text
 from bridge.agents.contract import AgentError, ToolCall
 from bridge.agents.echo_talk import Talk
+from bridge.ids import new_uuid
 from bridge.tools.contract import ToolResult
 
 MOST_COMMANDS = 16
@@ -131,26 +131,30 @@ async def _make(talk: Talk, given: list[str]) -> str:
     name, size = PurePath(given[0]).name or "file", given[1] if len(given) > 1 else ""
     if "chat_attach" not in talk.turn.tools:
         return await _send(talk, name, "")
+    folder = talk.turn.cwd / f".echo-{new_uuid()}"
     try:
-        path = await asyncio.to_thread(_make_file, talk.turn.cwd, name, size)
+        await _whole(lambda: _make_file(folder, name, size))
+        return await _send(talk, str(folder / name), "")
     except (ValueError, OSError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         return talk.words(f"I could not make {name}: {why}.", f"{name} 没有做成：{why}。")
-    try:
-        return await _send(talk, str(path), "")
     finally:
-        await asyncio.to_thread(shutil.rmtree, path.parent, ignore_errors=True)
+        await _whole(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
-def _make_file(cwd: Path, name: str, size: str) -> Path:
+def _make_file(folder: Path, name: str, size: str) -> None:
     data = echo_files.make(name, size)
-    folder = Path(tempfile.mkdtemp(prefix=".echo-", dir=cwd))
+    folder.mkdir(mode=0o700)
+    (folder / name).write_bytes(data)
+
+
+async def _whole(work: Callable[[], None]) -> None:
+    """Do blocking ``work`` in a thread, and wait for its end also when cancelled meanwhile."""
+    working = asyncio.get_running_loop().run_in_executor(None, work)
     try:
-        (folder / name).write_bytes(data)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return folder / name
+        await asyncio.shield(working)
+    finally:
+        await asyncio.wait([working])
 
 
 async def _picture(talk: Talk, given: list[str]) -> str:

@@ -93,6 +93,8 @@ class Outbound:
         """Write what waits, until finished or the client is gone."""
         try:
             while frame := await self._next():
+                if writer.is_closing():  # which uvloop's write meets with a RuntimeError
+                    raise ConnectionResetError
                 writer.write(frame)
                 await writer.drain()
                 self._frames.popleft()

@@ -1,10 +1,12 @@
 import asyncio
 import contextlib
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
+from bridge.agents import echo_files
 from bridge.agents.contract import AgentError, HistoryEntry, Role
 from bridge.agents.echo_commands import COMMANDS, MOST_COMMANDS, parse
 from bridge.agents.echo_talk import NO_TOOLS, NO_TOOLS_ZH
@@ -192,6 +194,27 @@ async def test_a_chat_without_tools_says_so(prompt: str, talker: Talker) -> None
     talker.no_tools = True
     talked = await talker.say(prompt)
     assert (talked.steps, talked.calls) == ([NO_TOOLS], [])
+
+
+async def test_a_stopped_turn_leaves_nothing_of_a_file_that_was_being_made(
+    talker: Talker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def make(name: str, size: str) -> bytes:
+        begun.set()
+        go.wait(10)
+        return b"late"
+
+    monkeypatch.setattr(echo_files, "make", make)
+    async with asyncio.TaskGroup() as tasks:
+        turn = tasks.create_task(talker.say("make a.txt"))
+        await asyncio.to_thread(begun.wait, 10)
+        turn.cancel()
+        await settle()
+        go.set()
+    assert turn.cancelled()
+    assert list(talker.cwd.iterdir()) == []
 
 
 async def test_a_session_outside_of_a_chat_sends_no_files(talker: Talker) -> None:

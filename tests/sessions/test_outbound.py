@@ -1,7 +1,10 @@
 import asyncio
 import json
+import socket
+from collections.abc import Callable
 
 import pytest
+import uvloop
 
 from bridge.channel.testing.clock import settle
 from bridge.errors import StoreError
@@ -24,6 +27,9 @@ class Writer:
 
     def write(self, data: bytes) -> None:
         self.lines.append(data)
+
+    def is_closing(self) -> bool:
+        return False
 
     async def drain(self) -> None:
         await self.reads.wait()
@@ -129,6 +135,25 @@ async def test_a_client_that_is_gone_holds_nobody_up() -> None:
     await outbound.run(writer)  # type: ignore[arg-type]  # a stand-in
     await outbound.send(error(), 0.01)
     assert outbound.has_room(10**9)
+
+
+@pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_connection_that_is_closed_already_is_no_trouble(
+    loop_factory: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    async def check() -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            _, writer = await asyncio.open_unix_connection(sock=ours)
+            writer.transport.abort()
+            await settle()
+            outbound = Outbound()
+            await outbound.send(error(), 1)
+            await outbound.run(writer)
+            assert outbound.has_room(10**9)
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(check())
 
 
 async def test_numbers_rise_without_gaps_while_several_send() -> None:

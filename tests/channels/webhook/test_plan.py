@@ -145,7 +145,7 @@ async def test_a_body_in_chunks_is_read_whole() -> None:
 async def test_a_body_that_dribbles_is_cut_and_nothing_of_it_is_kept() -> None:
     body = plain_event("hello")
     with short_home() as home:
-        async with live(home, "body_seconds = 0.3\n" + DEMO) as there:
+        async with live(home, "body_seconds = 0.3\n[media]\nmin_free_percent = 0\n" + DEMO) as there:
             try:
                 status = (await there.post(pieces(body, 0.2), signed=body)).status
             except aiohttp.ClientError:  # cut while it still wrote

@@ -171,7 +171,7 @@ class OursOnStdio(Target):
 
 @asynccontextmanager
 async def ours(rule: Rule, patience_seconds: float = 20.0) -> AsyncIterator[Target]:
-    """A running server as ``rule`` needs it, in a folder of its own, short as the paths of sockets must be."""
+    """A running server as ``rule`` needs it, in a folder of its own, short as a socket's path must be."""
     kind = OursOnStdio if Need.STDIO in rule.needs else Ours
     with tempfile.TemporaryDirectory(prefix="tb-") as made:
         target = kind(Path(made).resolve(), rule.settings, patience_seconds)
@@ -184,13 +184,20 @@ async def ours(rule: Rule, patience_seconds: float = 20.0) -> AsyncIterator[Targ
 
 @asynccontextmanager
 async def serving(
-    home: Path, clock: Clock, table: SessionsTable, user: Path | None = None
+    home: Path,
+    clock: Clock,
+    table: SessionsTable,
+    user: Path | None = None,
+    deadlines: Deadlines | None = None,
 ) -> AsyncIterator[None]:
-    """Serve on the socket of ``home``, whose store goes on where it was. ``user`` is whose credentials are
-    safe."""
+    """Serve on the socket of ``home``, whose store goes on where it was, for a user whose home is ``user``.
+
+    ``deadlines`` are, by default, short ones.
+    """
     Home(home).private_dir(Home(home).state)
     async with open_store(Home(home).db, workers=InlineWorker) as store:
         services = services_of(home, clock, table, store, user)
+        services = replace(services, deadlines=deadlines or services.deadlines)
         async with _running(SessionServer(Home(home).socket, services, VERSION)):
             yield
 
@@ -253,7 +260,7 @@ async def _running(server: SessionServer) -> AsyncIterator[None]:
 
 
 async def _serve(home: Path) -> None:
-    async with serving(home.resolve(), SystemClock(), SessionsTable()):
+    async with serving(home.resolve(), SystemClock(), SessionsTable(), deadlines=Deadlines()):
         print(f"serving on {Home(home).socket}", flush=True)
         await asyncio.Event().wait()
 

@@ -8,6 +8,7 @@ import pytest
 
 from bridge.clock import SystemClock
 from bridge.config import SessionsTable
+from bridge.sessions.contract import Deadlines
 from tests.conformance.__main__ import arguments, run
 from tests.conformance.server import ours, serving
 from tests.conformance.suite import RULES
@@ -99,7 +100,7 @@ async def test_a_command_that_is_broken_is_seen_to_be(
 async def test_turnbridge_session_is_held_to_the_rules_of_standard_input_and_output(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, sections: str
 ) -> None:
-    command = f"{sys.executable} -m bridge.cli.main session --stdio --home {tmp_path}"
+    command = f"{Path(sys.executable).with_name('turnbridge')} session --stdio --home {tmp_path}"
     code, words = await shown(capsys, "--command", command, "--only", sections)
     assert code == 0, words
     assert "differs" not in words.values(), words
@@ -111,7 +112,7 @@ async def test_a_server_in_real_time_keeps_every_rule_that_it_can_show(
     capsys: pytest.CaptureFixture[str], sections: str
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="tb-") as home:
-        async with serving(Path(home), SystemClock(), SessionsTable()):
+        async with serving(Path(home), SystemClock(), SessionsTable(), deadlines=Deadlines()):
             socket = Path(home) / "state" / "server.sock"
             code, words = await shown(capsys, "--socket", str(socket), "--only", sections)
     assert code == 0, words

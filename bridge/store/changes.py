@@ -23,6 +23,10 @@ _SKIP = """
     WHERE account = ? AND message = ? AND state IN ('pending', 'sending')
     RETURNING id - part, carries, CASE kind WHEN 'file' THEN body END
 """
+_UNHOLD = """
+    DELETE FROM held WHERE account = ? AND carrier = 0
+        AND EXISTS (SELECT 1 FROM parts WHERE parts.id = held.origin AND parts.message = ?)
+"""
 _EDIT = """
     UPDATE messages SET payload = ?1, revision = ?2
     WHERE account = ?3 AND message_id = ?4 AND conversation = ?5 AND state = 'claimed' AND revision < ?2
@@ -41,7 +45,7 @@ def recall(db: Cursor, step: Recall) -> TakenBack:
     row, conversation, state, reason, _ = found
     if conversation != step.conversation:
         return TakenBack(Changed.OTHER)
-    if state in _OVER:
+    if state in _OVER and not db.execute(_UNHOLD, (step.account, row)).rowcount:
         return TakenBack(Changed.KNOWN if reason == RECALLED else Changed.TOO_LATE)
     released = _skip_parts(db, step.account, row, step.now_ms)
     db.execute(_END, (RECALLED, step.now_ms, row))

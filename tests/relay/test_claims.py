@@ -10,6 +10,7 @@ from bridge.channel import (
     Edited,
     FileKind,
     Ignored,
+    Item,
     Recalled,
     RemoteFile,
     Unreadable,
@@ -61,7 +62,7 @@ async def test_changes_stand_in_their_places_among_the_messages_of_a_batch() -> 
         claims = claims_of(here)
         zero, one, two = (message(f"m{n}", f"text {n}") for n in range(3))
         edited = Edited(message("m1", "better"), 1)
-        batch = [zero, one, edited, Recalled("m2"), two, Recalled("m9")]
+        batch: list[Item] = [zero, one, edited, Recalled("m2"), two, Recalled("m9")]
         assert await claims.take(batch, 1000) == [
             Claimed.ACCEPTED, Claimed.ACCEPTED, Claimed.ACCEPTED, Claimed.ACCEPTED, Claimed.DUPLICATE,
             Claimed.ACCEPTED,

@@ -575,8 +575,9 @@ async def test_where_there_is_no_way_out_parts_wait_in_silence(tmp_path: Path) -
 
 async def test_a_response_that_was_not_taken_leaves_an_earlier_sending_unknown(tmp_path: Path) -> None:
     offers = Offers()
-    async with desk(tmp_path, channel=RespondingChannel(), offers=offers) as here:
-        here.channel.outcomes = [OutcomeUnknownError("broke off")]
+    channel = RespondingChannel()
+    channel.outcomes = [OutcomeUnknownError("broke off")]
+    async with desk(tmp_path, channel=channel, offers=offers) as here:
         await here.post("a", "one")
         offer = Offer("m1", "a", Reading(()))
         offers.add(offer)
@@ -584,4 +585,4 @@ async def test_a_response_that_was_not_taken_leaves_an_earlier_sending_unknown(t
         await offer.over.wait()
         offer.written(False)
         await settle()
-        assert here.channel.texts() == ["one", "one"], "and then it is sent"
+        assert channel.texts() == ["one", "one"], "and then it is sent"

@@ -7,8 +7,8 @@ from bridge.relay import working
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import CountsOf, OpenMessages
 from tests.relay.harness import NAME, desk, homes, message
-from tests.relay.scripted import Frame, Peer, answer
-from tests.relay.test_changes import cancellable, prompts, recall
+from tests.relay.scripted import Frame, Peer, answer, cancellable
+from tests.relay.test_changes import prompts, recall
 
 
 async def endless(peer: Peer, start: Frame) -> None:
@@ -18,6 +18,7 @@ async def endless(peer: Peer, start: Frame) -> None:
 async def test_case_16_a_turn_that_ends_at_once_is_answered_once() -> None:
     """One step stores a reply and one lane sends it: there is no second owner of the answer."""
     async with desk() as here:
+        said: list[str] = []
         for number in range(20):
             await here.say(f"quick {number}")
             said = await here.answered(number + 1)

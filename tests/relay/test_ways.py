@@ -114,7 +114,9 @@ class Stalled(PushedChannel):
     async def _stall(self, *_: Any) -> Any:
         await asyncio.get_running_loop().create_future()
 
-    send = send_file = respond = _stall
+    send: Any = _stall
+    send_file: Any = _stall
+    respond: Any = _stall
 
 
 async def test_an_adapter_that_never_comes_back_holds_its_place_for_a_time_only(

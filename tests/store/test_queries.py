@@ -84,7 +84,7 @@ def test_what_was_stored_is_read(db: sqlite3.Cursor) -> None:
     [
         queries._MESSAGES, queries._OPEN_PARTS, queries._PARTS_OF, queries._HELD, queries._COUNTS,
         queries._HISTORY, queries._LAST_EVENTS, queries._TURNS, queries._SESSION, queries._BOUND,
-        changes._FIND, changes._SKIP, changes._EDIT, changes._MESSAGE,
+        changes._FIND, changes._SKIP, changes._UNHOLD, changes._EDIT, changes._MESSAGE,
     ],
 )  # fmt: skip
 def test_no_read_looks_through_what_is_over(db: sqlite3.Cursor, statement: str) -> None:

@@ -122,6 +122,16 @@ class ChangesContract:
             assert (await store.do(recall())).released == ("f",)
             assert await held(store) == left
 
+    async def test_what_is_held_of_an_answer_goes_with_its_message(self, opened: Open) -> None:
+        async with opened() as store:
+            await store.do(claim(message("m"), message("n")))
+            for name in ("m", "n"):
+                (part_id,) = await store.do(answer(name, reply(text(name), reply_id=name)))
+                await store.do(Hold(part_id, PartState.REFUSED, f"lost {name}", 2500))
+            assert await store.do(recall()) == DONE
+            assert await held(store) == ["lost n"]
+            assert await store.do(recall()) == TakenBack(Changed.KNOWN)
+
     async def test_a_recall_that_comes_first_makes_the_message_a_duplicate(self, opened: Open) -> None:
         async with opened() as store:
             assert await store.do(recall("m", None)) == DONE

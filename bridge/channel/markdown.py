@@ -4,14 +4,13 @@ import re
 from collections.abc import Iterator
 
 from bridge.channel.fences import code_spans, find_fences
+from bridge.channel.tables import cells_of, is_separator
 
 _HELD = "\0"  # stands for a piece that nothing may change any more
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+")
 _MARKED = re.compile(r"[-#*+=_`~\\\[<:]")  # what any of the marks below has
 _RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|={3,}[ \t]*)\Z")
 _BULLET = re.compile(r"([ \t]*(?:>[ \t]?)*)[-*+][ \t]+(\[[ xX]\][ \t]+)?")
-_SEPARATOR = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
-_CELL_END = re.compile(r"(?<!\\)\|")
 _SPECIAL = re.compile(
     r"(?P<escape>\\[\\`*_{}\[\]()#+.!|~>-])"
     r"|(?P<link>!?\[(?P<text>[^\[\]\n]{0,500})\]\([ ]?<?"
@@ -50,21 +49,24 @@ def _lines(lines: list[str]) -> Iterator[str]:
     in_table = False
     for at, line in enumerate(lines):
         following = lines[at + 1] if at + 1 < len(lines) else ""
-        if in_table and _is_separator(line):
+        if in_table and is_separator(line):
             continue
-        in_table = "|" in line and (in_table or _is_separator(following))
+        in_table = "|" in line and (in_table or is_separator(following))
         yield _row(line) if in_table else _line(line)
 
 
-def _is_separator(line: str) -> bool:
-    return "|" in line and "-" in line and _SEPARATOR.match(line) is not None
+def heading_of(line: str) -> str | None:
+    """The words of a heading, without the marks around them; None for another line."""
+    found = _HEADING.match(line)
+    if not found:
+        return None
+    words = line[found.end() :].rstrip(" \t")
+    bare = words.rstrip("#")
+    return words if bare and bare[-1] not in " \t" else bare.rstrip(" \t")
 
 
 def _row(line: str) -> str:
-    cells = _CELL_END.split(line.strip().removeprefix("|"))
-    if len(cells) > 1 and not cells[-1].strip():
-        cells.pop()
-    return " | ".join(_inline(cell.strip()) for cell in cells)
+    return " | ".join(_inline(cell) for cell in cells_of(line))
 
 
 def _line(line: str) -> str:
@@ -72,8 +74,8 @@ def _line(line: str) -> str:
         return line
     if _RULE.match(line):
         return "———"
-    if heading := _HEADING.match(line):
-        return _inline(heading.group(1))
+    if (heading := heading_of(line)) is not None:
+        return _inline(heading)
     if bullet := _BULLET.match(line):
         box = {None: "", " ": "☐ "}.get(bullet.group(2) and bullet.group(2)[1], "☑ ")
         return f"{bullet.group(1)}• {box}{_inline(line[bullet.end() :])}"

@@ -2,12 +2,13 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 
 from bridge.channel.clusters import inside_clusters
 from bridge.channel.fences import Fence, code_spans, find_fences
+from bridge.channel.tables import TableSpan, find_tables
 from bridge.channel.units import MIN_LIMIT, Limit, Render, measure
 
 _PIECE = r"[^()\s]{0,500}"
@@ -35,7 +36,7 @@ _TRIES = 32  # good places that are measured before a plain cut
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One part: ``text[start:end]`` between the fence lines that were added to it."""
+    """One part: ``text[start:end]`` between the lines that were added to it, of a block or a table."""
 
     start: int
     end: int
@@ -46,10 +47,11 @@ class Piece:
 def split_text(text: str, limit: Limit, render: Render | None = None) -> list[str]:
     """Cut ``text`` into parts, each within ``limit`` once ``render``ed; they come back unrendered.
 
-    Joined, the parts are the text, but for code blocks, which are closed at a cut and opened again with their
-    language. White space at a cut stays with the part before. What a reader sees as one character is cut only
-    when it is longer than a part, a link or address likewise. An empty text has no parts, and a part is blank
-    only where the text is blank for a part's length.
+    Joined, the parts are the text, but for code blocks, which are closed at a cut and opened again with
+    their language, and for tables, whose heads are repeated. White space at a cut stays with the part before.
+    What a reader sees as one character is cut only when it is longer than a part; so is a link, an address or
+    a table's row. An empty text has no parts, and a part is blank only where the text is blank for a part's
+    length.
 
     Raises:
         ValueError: the limit is under 4, or one character is over it when rendered.
@@ -71,14 +73,23 @@ class _Cutter:
         self._text, self._limit, self._render = text, limit, render
         self._last = len(text.rstrip())
         self._torn = inside_clusters(text)
-        self._fences = [fence for fence in find_fences(text) if self._is_small(fence)]
+        fences = list(find_fences(text))
+        self._fences = [fence for fence in fences if self._is_small(f"{fence.opener}\n\n{fence.closer}")]
         self._starts = [fence.start for fence in self._fences]
+        self._tables = [
+            table for table in _tables(text, fences) if self._is_small(text[table.start : table.rows[0]])
+        ]
+        self._heads = [table.start for table in self._tables]
         self._locked = bytearray(self._torn)
         found = chain(_LINK.finditer(text), _ADDRESS.finditer(text))
         for start, end in chain(code_spans(text), map(re.Match.span, found)):
             self._lock(start, end)
         for fence in self._fences:
             self._lock_edges(fence)
+        for table in self._tables:
+            self._lock(table.start, table.rows[0] + 1)
+            for row, after in pairwise((*table.rows, table.end)):
+                self._lock(row, after)
 
     def cut(self) -> Iterator[Piece]:
         start = 0
@@ -139,7 +150,7 @@ class _Cutter:
 
     def _piece(self, start: int, end: int) -> Piece:
         opened, closed = self._fence_at(start), self._fence_at(end)
-        before = f"{opened.opener}\n" if opened else ""
+        before = f"{opened.opener}\n" if opened else self._heads_at(start)
         gap = "" if self._text[end - 1] == "\n" else "\n"
         return Piece(start, end, before, f"{gap}{closed.closer}" if closed else "")
 
@@ -151,8 +162,16 @@ class _Cutter:
         fence = self._fences[index]
         return fence if fence.inner <= at < fence.end else None
 
-    def _is_small(self, fence: Fence) -> bool:
-        lines = f"{fence.opener}\n\n{fence.closer}"
+    def _heads_at(self, at: int) -> str:
+        """The heads of the table that a cut at ``at`` would tear, with the line under them; else ""."""
+        index = bisect_right(self._heads, at) - 1
+        if index < 0:
+            return ""
+        table = self._tables[index]
+        return self._text[table.start : table.rows[0]] if table.rows[0] <= at < table.end else ""
+
+    def _is_small(self, lines: str) -> bool:
+        """Whether a part has room for more than these lines, which are added to it."""
         shown = lines if self._render is None else self._render(lines)
         return max(measure(each, self._limit.unit) for each in (lines, shown)) <= self._limit.size // 2
 
@@ -171,3 +190,12 @@ class _Cutter:
     def _lock(self, start: int, end: int) -> None:
         if measure(self._text[start:end], self._limit.unit) <= self._limit.size:
             self._locked[start + 1 : end] = b"\1" * (end - start - 1)
+
+
+def _tables(text: str, fences: Iterable[Fence]) -> Iterator[TableSpan]:
+    """The tables between the blocks of code."""
+    at = 0
+    for fence in fences:
+        yield from find_tables(text, at, fence.start)
+        at = fence.end
+    yield from find_tables(text, at, len(text))

@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterator
 
 from bridge.channel.fences import Fence, find_fences
+from bridge.channel.markdown import heading_of
+from bridge.channel.tables import is_separator
 from channels.feishu.inline import Element, Styles, elements, merged, words
-from channels.feishu.table import Table, is_separator, read_table
+from channels.feishu.table import Table, read_table
 
 Row = list[Element]
 
@@ -16,7 +18,6 @@ _BULLETS = "•◦▪"
 _INDENT = "    "
 _QUOTE = "│ "
 _MAX_QUOTES = 8
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
 _RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|={3,}[ \t]*)\Z")
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|(\d{1,9}[.)]))[ \t]+(?:\[([ xX])\][ \t]+)?")
 _QUOTED = re.compile(r" {0,3}>[ \t]?")
@@ -84,8 +85,8 @@ class _Prose:
             return merged([words(_QUOTE), *([words("———")] if inner[0]["tag"] == "hr" else inner)])
         if _RULE.match(line):
             return [{"tag": "hr"}]
-        if heading := _HEADING.match(line):
-            return elements(heading[1], ("bold",)) or [words("")]
+        if (heading := heading_of(line)) is not None:
+            return elements(heading, ("bold",)) or [words("")]
         if item := _ITEM.match(line):
             return self._item(item, line[item.end() :])
         if line[:1] not in (" ", "\t", ""):

@@ -1,15 +1,14 @@
 """A table of markdown, lined up for letters of one width; those of East Asia are two wide. Pure."""
 
-import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bridge.channel.markdown import plain
+from bridge.channel.tables import cells_of
 
 MAX_WIDTH = 76
-_SEPARATOR = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\r?\Z")
-_CELL_END = re.compile(r"(?<!\\)\|")
+_BETWEEN = " | "
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,22 +21,20 @@ class Table:
 
     def aligned(self) -> str:
         """The table in lines of one width, "" where that is over ``MAX_WIDTH``."""
+        count = max(len(row) for row in self.cells)
+        if len(_BETWEEN) * (count - 1) > MAX_WIDTH:
+            return ""
         shown = [[plain(cell) for cell in row] for row in self.cells]
-        count = max(len(row) for row in shown)
         shown = [row + [""] * (count - len(row)) for row in shown]
         widths = [max(width(row[column]) for row in shown) for column in range(count)]
-        if sum(widths) + 3 * (count - 1) > MAX_WIDTH:
+        if sum(widths) + len(_BETWEEN) * (count - 1) > MAX_WIDTH:
             return ""
         head, *body = [self._line(row, widths) for row in shown]
         return "\n".join([head, "-+-".join("-" * each for each in widths), *body])
 
     def _line(self, row: Sequence[str], widths: Sequence[int]) -> str:
         cells = (_padded(cell, widths[at], right=at in self.right) for at, cell in enumerate(row))
-        return " | ".join(cells).rstrip()
-
-
-def is_separator(line: str) -> bool:
-    return "|" in line and "-" in line and _SEPARATOR.match(line) is not None
+        return _BETWEEN.join(cells).rstrip()
 
 
 def read_table(lines: Sequence[str], start: int) -> Table:
@@ -45,9 +42,9 @@ def read_table(lines: Sequence[str], start: int) -> Table:
     end = start + 2
     while end < len(lines) and "|" in lines[end]:
         end += 1
-    marks = _cells(lines[start + 1])
+    marks = cells_of(lines[start + 1])
     right = frozenset(at for at, mark in enumerate(marks) if mark.endswith(":") and not mark.startswith(":"))
-    return Table([_cells(line) for line in (lines[start], *lines[start + 2 : end])], right, end)
+    return Table([cells_of(line) for line in (lines[start], *lines[start + 2 : end])], right, end)
 
 
 def width(text: str) -> int:
@@ -59,13 +56,6 @@ def _width(char: str) -> int:
     if unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
-
-
-def _cells(line: str) -> list[str]:
-    cells = _CELL_END.split(line.strip().removeprefix("|"))
-    if len(cells) > 1 and not cells[-1].strip():
-        cells.pop()
-    return [cell.strip() for cell in cells]
 
 
 def _padded(text: str, columns: int, *, right: bool) -> str:

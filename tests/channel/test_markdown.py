@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.channel.fences import find_fences
-from bridge.channel.markdown import plain
+from bridge.channel.markdown import heading_of, plain
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,25 @@ def test_64_kib_are_read_in_no_time(unit: str) -> None:
     plain(text)
     plain(text + "\n" + text)
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    "line", ["# x{}y", "# {}", "# x{}# y", "a|b\n{}y|-", "a|b\n|-{}y", "a|b\n-|-\n{}|-|x"]
+)
+@pytest.mark.parametrize("blank", [" ", "\t"])
+def test_a_long_run_of_blanks_is_read_once(line: str, blank: str) -> None:
+    started = time.process_time()
+    plain(line.format(blank * 60_000))
+    assert time.process_time() - started < 0.5
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("# a", "a"), ("   ###### a b ## ", "a b"), ("# a#", "a#"), ("# #", ""), ("## a # b", "a # b"),
+        ("# ", ""), ("#a", None), ("    # a", None), ("####### a", None), ("#\ta\t#\t", "a"),
+        ("# a # #", "a #"),
+    ],
+)  # fmt: skip
+def test_a_heading_is_its_words(line: str, words: str | None) -> None:
+    assert heading_of(line) == words

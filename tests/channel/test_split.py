@@ -11,6 +11,7 @@ from bridge.channel.clusters import inside_clusters
 from bridge.channel.fences import find_fences
 from bridge.channel.markdown import plain
 from bridge.channel.split import pieces, split_text
+from bridge.channel.tables import find_tables
 from bridge.channel.units import Limit, Unit, measure
 
 MIB = 1 << 20
@@ -107,6 +108,53 @@ def test_code_stays_code_in_closed_blocks_and_prose_stays_prose(text: str, size:
         assert shown == code & set(range(piece.start, piece.end))
         last = number == len(cut) - 1
         assert all(block.outer < block.end for block in inner[: -1 if last and ends else None])
+
+
+TABLES = ["| a | b |\n|---|--:|\n", "x|y\n-|-\n", "| 名 |\n| - |\n"]
+ROWS = ["| 1 | 2 |\n", "| `a b` | [c](d) |\n", "x|" + "y" * 30 + "\n", "| 字 |\n"]
+tables = st.builds(
+    lambda before, heads, rows, after: f"{before}\n{heads}{''.join(rows)}\n{after}",
+    prose | blocks(), st.sampled_from(TABLES), st.lists(st.sampled_from(ROWS), max_size=20), prose,
+)  # fmt: skip
+
+
+def rows_of(text: str) -> list[tuple[str, str]]:
+    """Each row of the tables outside code, with its heads."""
+    found, at = [], 0
+    for start, end in [*((block.start, block.end) for block in find_fences(text)), (len(text), 0)]:
+        for table in find_tables(text, at, start):
+            heads = text[table.start : table.rows[0]]
+            found += [(heads, text[row:].split("\n")[0]) for row in table.rows]
+        at = end
+    return found
+
+
+@given(tables, st.sampled_from([100, 150, 300]), units)
+def test_each_row_of_a_table_stays_whole_under_its_heads(text: str, size: int, unit: Unit) -> None:
+    parts = split_text(text, Limit(size, unit))
+    assert [row for part in parts for row in rows_of(part)] == rows_of(text)
+    assert all(0 < measure(part, unit) <= size for part in parts)
+
+
+def test_a_table_that_goes_on_in_another_part_has_its_heads_there() -> None:
+    rows = [f"| row {number} | cell |\n" for number in range(20)]
+    heads = "| name | value |\n|---|---|\n"
+    parts = split_text("Look:\n\n" + heads + "".join(rows), Limit(120))
+    assert len(parts) > 3
+    assert all(part.startswith(heads) for part in parts[1:])
+    assert "".join(part.replace(heads, "") for part in parts) == "Look:\n\n" + "".join(rows)
+    assert "|--" not in "".join(plain(part) for part in parts)
+
+
+def test_heads_that_take_half_of_a_part_are_not_repeated() -> None:
+    text = "| " + "head " * 12 + "|\n|---|\n" + "| 1 |\n" * 20
+    assert "".join(split_text(text, Limit(100))) == text
+
+
+def test_a_row_over_the_limit_is_cut() -> None:
+    text = "a|b\n-|-\n1|" + "word " * 40 + "\n2|3\n"
+    parts = split_text(text, Limit(60))
+    assert "".join(part.removeprefix("a|b\n-|-\n") for part in parts) == text.removeprefix("a|b\n-|-\n")
 
 
 @given(lines, st.integers(80, 200))
@@ -280,6 +328,8 @@ def test_a_fence_that_takes_half_of_a_part_is_text() -> None:
         "\n" * 65536,
         "[a](b" * 13000,
         "``a`b`` " * 8000,
+        "a|b\n-|-\n" + "|\n" * 32000,
+        "a|b\n-|-\n1|2\n\n" * 4500,
     ],
 )
 def test_64_kib_are_cut_in_no_time(text: str) -> None:

@@ -56,7 +56,9 @@ def test_what_no_json_takes_is_cleaned_and_what_is_too_long_is_cut() -> None:
         ),
     ],
 )
-def test_whether_there_is_anything_to_put_to_an_agent(message: Inbound, got: Received, nothing: bool) -> None:
+def test_whether_there_is_anything_to_put_to_an_agent(
+    message: Inbound, got: received.Received, nothing: bool
+) -> None:
     assert nothing_left(message, got) is nothing
 
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from bridge.channel import Answer, Request
-from bridge.channel.contract import FileAnswer
+from bridge.channel.contract import AnyAnswer
 from bridge.channel.testing.clock import FakeClock
 from bridge.config import WebTable
 from bridge.web.listener import Listener, Route, listening
@@ -16,12 +16,12 @@ from bridge.web.listener import Listener, Route, listening
 class FakeAccount:
     """Notes each request, and answers as told; ``gate`` holds the answers back while it is not set."""
 
-    answer: Answer | FileAnswer | Exception = field(default_factory=lambda: Answer(200, b'{"ok":true}'))
+    answer: AnyAnswer | Exception = field(default_factory=lambda: Answer(200, b'{"ok":true}'))
     body_limit_bytes: int = 1000
     requests: list[Request] = field(default_factory=list)
     gate: asyncio.Event | None = None
 
-    async def handle(self, request: Request) -> Answer | FileAnswer:
+    async def handle(self, request: Request) -> AnyAnswer:
         self.requests.append(request)
         if self.gate is not None:
             await self.gate.wait()

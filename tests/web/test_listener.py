@@ -10,7 +10,7 @@ import pytest
 
 from bridge import logs
 from bridge.channel import Answer
-from bridge.channel.contract import FileAnswer
+from bridge.channel.contract import FileAnswer, NoAnswer, SentAnswer
 from bridge.channel.testing.clock import START, FakeClock
 from bridge.config import WebTable
 from bridge.errors import ConfigError, StoreError
@@ -86,6 +86,19 @@ async def test_a_file_is_streamed_and_one_that_is_gone_is_not_found(tmp_path: Pa
     assert (await ask(FakeAccount(there), get("/channels/pigeon/main/files/x")))[2] == b"data"
     gone = FileAnswer(tmp_path / "none", "a.txt", "text/plain", 4)
     assert (await ask(FakeAccount(gone), get("/channels/pigeon/main/files/x")))[0] == 404
+
+
+async def test_a_response_that_is_a_send_is_written_and_told_of() -> None:
+    told: list[bool | None] = []
+    sent = SentAnswer(Answer(200, b"hello"), told.append)
+    assert (await ask(FakeAccount(sent), post()))[2] == b"hello"
+    assert told == [True]
+
+
+async def test_what_is_left_unanswered_ends_the_connection() -> None:
+    async with served(FakeAccount(NoAnswer())) as listener, client(listener) as caller:
+        await caller.say(post())
+        assert await caller.rest() == b""
 
 
 async def test_a_body_over_the_limit_ends_the_connection() -> None:

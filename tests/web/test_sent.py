@@ -18,7 +18,7 @@ class Sending:
     def __init__(self) -> None:
         self.told: list[bool | None] = []
         self.account = FakeAccount(gate=asyncio.Event())
-        self.account.answer = SentAnswer(Answer(200, b"hello", "text/plain"), self.told.append)  # type: ignore[assignment] # one more kind
+        self.account.answer = SentAnswer(Answer(200, b"hello", "text/plain"), self.told.append)
 
     async def asked(self) -> None:
         while not self.account.requests:
@@ -70,7 +70,7 @@ async def test_a_client_that_has_closed_its_half_counts_as_gone() -> None:
 
 async def test_no_answer_ends_the_connection_without_a_byte() -> None:
     account = FakeAccount()
-    account.answer = NoAnswer()  # type: ignore[assignment] # one more kind
+    account.answer = NoAnswer()
     async with served(account) as listener, client(listener) as caller:
         await caller.say(post())
         assert await caller.rest() == b""

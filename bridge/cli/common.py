@@ -91,6 +91,21 @@ def explain(error: Exception) -> int:
     return code
 
 
+def open_streams() -> None:
+    """Let standard input, output and error be there, as nowhere where they are closed.
+
+    Else the next file that is opened, a database even, would take the place of one, and Python has None.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is not None:
+            continue
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        if nowhere != number:
+            os.dup2(nowhere, number)
+            os.close(nowhere)
+        setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", errors="replace", closefd=False))
+
+
 def silenced() -> int:
     """Standard output is closed: nothing more goes there, not even when the interpreter ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

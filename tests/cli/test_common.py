@@ -15,6 +15,7 @@ from bridge.cli.common import (
     explain,
     home,
     nearer,
+    open_streams,
     program,
     silenced,
     typed,
@@ -158,3 +159,20 @@ def test_a_command_is_told_with_its_home_unless_that_is_the_usual_one(
 
 def test_controls_and_turned_text_are_shown_as_such() -> None:
     assert visible("a\x1b[31m\u202egnp.exe\tb\nc") == "a\ufffd[31m\ufffdgnp.exe\tb\nc"
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_stream_that_is_closed_is_nowhere_and_no_file_takes_its_place(
+    closed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = os.dup(2)
+    monkeypatch.setattr(sys, "stderr", None)  # as Python has it then
+    try:
+        if closed:
+            os.close(2)
+        open_streams()
+        assert os.path.samestat(os.fstat(2), os.stat(os.devnull))
+        print("x", file=sys.stderr, flush=True)
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

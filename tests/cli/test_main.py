@@ -135,6 +135,15 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(monkeypatch: pytest.Monke
     assert main(["status", "--home", "/tmp/x"]) == 17
 
 
+@pytest.mark.parametrize("closed", ["<&- >&-", "2>&-", "<&- >&- 2>&-"])
+def test_it_works_with_closed_streams(closed: str) -> None:
+    with short_home() as home:
+        command = [sys.executable, "-c", MAIN, "session", "--stdio", "--home", str(home.root)]
+        shell = ["sh", "-c", f'"$@" {closed}', "sh", *command]
+        done = subprocess.run(shell, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def loaded(*args: str) -> set[str]:
     """The top-level modules that a command has loaded once it is done."""
     done = subprocess.run([sys.executable, "-c", LOADED, *args], cwd=ROOT, capture_output=True, text=True)

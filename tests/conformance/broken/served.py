@@ -433,7 +433,7 @@ def _one_turn_for_all() -> Patch:
 
 
 def _slow_to_stop() -> Patch:
-    slow = Deadlines(reply=0.6, turn=0.6, writer=0.6, stop=1.2)
+    slow = Deadlines(reply=1.2, turn=1.2, writer=1.2, stop=2.4)
     return attribute(our_server, "DEADLINES", slow)
 
 

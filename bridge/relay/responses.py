@@ -40,7 +40,7 @@ ASKED = "asked_for_answer"
 AGAIN_SECONDS = 30.0  # for which a response is given again, byte by byte
 LINGER_SECONDS = 10.0  # past the hold: by then the platform has come again, or has hung up
 MOST_HELD = 1024
-MOST_KNOWN = 4096
+MOST_KNOWN, KNOWN_SECONDS = 1024, 120.0
 _ASKS = frozenset({"1", "１"})
 _OVER = frozenset({MessageState.SEEN, MessageState.DONE})
 
@@ -125,6 +125,10 @@ class Responses:
         return now - max(0.0, (unix_ms(self._clock.now()) - stored.received_ms) / 1000)
 
     def _remember(self, message_id: str, known: Known) -> Known:
+        """What is over for long makes room, and at the limit what came first."""
+        long_ago = self._clock.monotonic() - KNOWN_SECONDS
+        while self._known and next(iter(self._known.values())).since < long_ago:
+            self._known.popitem(last=False)
         self._known[message_id] = known
         if len(self._known) > MOST_KNOWN:
             self._known.popitem(last=False)

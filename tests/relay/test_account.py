@@ -17,8 +17,10 @@ from bridge.channel import (
     CredentialsError,
     FileKind,
     FileWanted,
+    Follow,
     Ignored,
     Item,
+    LiveTurn,
     RemoteFile,
     Request,
     Unreadable,
@@ -43,6 +45,7 @@ from tests.relay.harness import (
     message,
     setup_for,
 )
+from tests.relay.responding import Platform, SilentChannel
 from tests.relay.scripted import Frame, Peer
 
 R = TypeVar("R")
@@ -580,3 +583,44 @@ async def test_what_waits_from_a_sender_who_is_not_answered_any_more_is_dropped_
         async with desk(home=home, clock=clock, settings={"senders": "owner"}) as after:
             assert len(await after.answered(1)) == 1  # what ran is told of; what waited is dropped
             assert (await after.store.get(CountsOf(NAME))).waiting == 0
+
+
+class Followed(PushedChannel):
+    """Its turns can be watched."""
+
+    def follow(self, request: Request) -> Follow | Answer:
+        return Answer(200, b"followed")
+
+    def shown(self, follow: Follow, turn: LiveTurn) -> Answer:
+        return Answer(200)
+
+
+async def test_turns_are_followed_where_the_channel_lets_them() -> None:
+    async with desk(Followed()) as here:
+        assert (await here.push(path="/live")).body == b"followed"
+
+
+async def test_where_responses_carry_replies_a_push_is_answered_by_its_reply_or_let_go_at_the_end() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        async with desk(SilentChannel(), home=home, clock=clock, run=False) as here:
+            async with asyncio.TaskGroup() as tasks:
+                running = tasks.create_task(here.account.run(here.health))
+                await until(lambda: here.account._run is not None)
+                platform = Platform(here)
+                assert await platform.attempt(message("m1", "hi")) == "echo: hi"
+                await settle()
+                here.server.turn = endless
+                waiting = tasks.create_task(platform.attempt(message("m2", "ho")))
+                await platform.held()
+                running.cancel()
+                assert await waiting == "-"
+            (waits,) = await here.store.get(OpenMessages(NAME))
+            assert waits.message_id == "m2"
+
+
+async def test_a_run_that_cannot_even_begin_ends_with_its_error() -> None:
+    async with desk(run=False) as here:
+        here.account._new_run = None  # type: ignore[method-assign, assignment] # a bug
+        with pytest.raises(ExceptionGroup):
+            await here.account.run(here.health)

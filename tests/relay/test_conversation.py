@@ -9,14 +9,20 @@ from typing import Any, TypeVar
 import pytest
 
 from bridge.channel import (
+    Answer as HttpAnswer,
+)
+from bridge.channel import (
     ChannelError,
     Context,
     Edited,
     FileKind,
+    Follow,
     Inbound,
+    LiveTurn,
     Recalled,
     Refused,
     RemoteFile,
+    Request,
 )
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.clock import unix_ms
@@ -828,3 +834,57 @@ async def test_the_first_of_several_missed_messages_may_be_recalled_as_it_is_rep
             (told,) = await here.answered(1)
             assert ("status" in told, "deploy" in told) == (True, False)
             running.cancel()
+
+
+class Followed(PushedChannel):
+    """Its turns can be watched."""
+
+    typing: Any = None
+
+    def follow(self, request: Request) -> Follow | HttpAnswer:
+        return HttpAnswer(400)
+
+    def shown(self, follow: Follow, turn: LiveTurn) -> HttpAnswer:
+        return HttpAnswer(200)
+
+
+async def test_a_message_can_be_followed_from_its_claim_to_its_end() -> None:
+    held = Held()
+    async with desk(Followed(), script={"turn": held}) as here:
+        live = here.account._run.work.live  # type: ignore[union-attr] # it runs
+        assert live is not None
+        await here.push(message("m1", "one"))
+        assert set(live._turns) == {"m1"}
+        held.let_go("one")
+        await here.answered(1)
+        assert set(live._turns) == set()
+
+
+async def test_a_message_that_is_stopped_just_as_it_started_has_no_turn() -> None:
+    async with desk(Followed()) as here:
+
+        class StopsAtStart(SlowAnswers):
+            async def do(self, step: Step[R]) -> R:
+                done = await self._store.do(step)
+                if isinstance(step, Start) and step.message_id == "m1":
+                    here.account._run.conversations.by_key[key_of()]._working.stop()  # type: ignore[union-attr] # it runs
+                return done
+
+        store = StopsAtStart(here.store)
+        store.gate.set()
+        under(here, store)
+        await here.push(message("m1", "one"), message("m2", "two"))
+        assert await here.answered(1) == ["echo: two"]
+        assert [frame["prompt"] for frame in here.server.frames("turn.start")] == ["two"]
+
+
+async def test_an_edited_message_that_is_not_here_is_taken_in() -> None:
+    async with desk() as here:
+        await here.push(message("m1", "one"))
+        await here.answered(1)
+        run = here.account._run
+        assert run is not None
+        conversation = run.conversations.by_key[key_of()]
+        assert not conversation.is_busy
+        assert conversation.edit(run.work.claimed(MessageId("m2"), message("m2", "two"), 0, 0, 1)) is True
+        assert conversation.is_busy

@@ -108,3 +108,11 @@ def test_voice_with_anything_readable_is_work(message: Inbound) -> None:
 def test_an_unanswered_sender_gets_no_notice_at_all() -> None:
     stranger = replace(MESSAGE, sender="u2", text="", files=(VOICE,))
     assert decide(stranger, owner(), FakeRoom(free=False)) == Decision(Fate.SEEN, "sender_not_answered")
+
+
+def test_a_message_that_is_only_seen_says_why_but_not_to_strangers() -> None:
+    key, room = conversation_of(MESSAGE), FakeRoom()
+    decision = classify(MESSAGE, key, owner(), room, lambda item: "asked_for_answer")
+    assert decision == Decision(Fate.SEEN, "asked_for_answer")
+    stranger = replace(MESSAGE, sender="stranger")
+    assert classify(stranger, key, owner(), room, lambda item: "asked").reason == "sender_not_answered"

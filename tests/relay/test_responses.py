@@ -242,7 +242,7 @@ async def test_over_a_restart_the_repeat_is_held_as_well() -> None:
             assert await Platform(after).attempt(one) == say(Text.INTERRUPTED, Language.EN)
 
 
-@pytest.mark.parametrize(("age", "told"), [(11.0, LATER), (3.0, "-"), (-3600.0, "-")])
+@pytest.mark.parametrize(("age", "told"), [(500.0, LATER), (11.0, LATER), (3.0, "-"), (-3600.0, "-")])
 async def test_a_message_from_before_a_restart_is_as_old_as_it_is(age: float, told: str) -> None:
     """The wall clock may have been set back meanwhile: then it counts as new."""
     async with homes() as home:
@@ -443,6 +443,18 @@ async def test_only_so_many_requests_are_held(monkeypatch: pytest.MonkeyPatch) -
         assert list(run.responses._known) == ["m3"]
         await here.clock.advance(20)
         assert await last == "-"
+
+
+async def test_what_is_over_for_long_is_not_remembered() -> None:
+    async with desk(SilentChannel()) as here:
+        platform = Platform(here)
+        await platform.attempt(message("m1", "hi"))
+        await here.clock.advance(responses.KNOWN_SECONDS + 1)
+        await platform.attempt(message("m2", "ho"))
+        run = here.account._run
+        assert run is not None
+        assert run.responses is not None
+        assert list(run.responses._known) == ["m2"]
 
 
 async def test_a_push_without_a_message_has_its_plain_answer() -> None:

@@ -6,8 +6,9 @@ from bridge.channel.testing.clock import until
 from bridge.errors import SessionError
 from bridge.ids import SessionId
 from bridge.protocol import ours
+from bridge.relay.live import Live
 from bridge.relay.session import Authority, Ended, Server, TurnResult, attach_session, open_session
-from tests.relay.scripted import Frame, HangupError, Peer, answer, cancellable, scripted
+from tests.relay.scripted import Frame, HangupError, Peer, ScriptedServer, answer, cancellable, scripted
 
 OWNER = Authority(tools=True, channel="Feishu", cwd="/w")
 STRANGER = Authority(tools=False, channel="Feishu", cwd="/w")
@@ -204,4 +205,21 @@ async def test_a_turn_is_cancelled_by_its_id_at_once_or_as_soon_as_that_is_known
                 begun.set()
             assert running.result() == TurnResult(Ended.CANCELLED)
         assert [frame["turn_id"] for frame in server.frames("turn.cancel")] == ["t1", "t1"]
+        await session.close()
+
+
+async def test_a_turn_that_is_followed_is_shown_and_what_comes_before_a_clearing_is_skipped() -> None:
+    class Chatty(ScriptedServer):
+        async def _handle(self, peer: Peer, frame: Frame) -> None:
+            if frame["type"] == "session.clear":
+                await peer.tell("queue.snapshot", None, entries=[], paused=False)
+            await super()._handle(peer, frame)
+
+    async with scripted(Chatty) as server:
+        session, live = await open_session(Server(server.socket, "1"), OWNER, CHAT), Live()
+        live.begin("m1")
+        await session.turn("m1", "hi", (), live)
+        assert live._turns["m1"].turn.text == "echo: hi"
+        await session.clear()
+        assert len(server.frames("session.clear")) == 1
         await session.close()

@@ -29,6 +29,7 @@ from bridge.store.contract import (
     TakenBack,
 )
 
+CONVERSATION_TEXTS = 4  # that are held at most
 OPEN = (PartState.PENDING, PartState.SENDING)
 
 
@@ -50,6 +51,7 @@ class Model:
     revisions: dict[MessageId, int] = field(default_factory=dict)
     recalled: set[MessageId] = field(default_factory=set)
     nowhere: set[MessageId] = field(default_factory=set)  # never seen, but for their recall
+    held: list[MessageId] = field(default_factory=list)  # whose answers are held, oldest first
 
     def take(self, step: Step[object]) -> object:
         """The step's result; None also for a step on a part that does not exist."""
@@ -119,11 +121,12 @@ class Model:
             self.nowhere.add(message_id)
         elif unknown or message_id in self.nowhere:
             return Changed.OTHER
-        elif state in (MessageState.SEEN, MessageState.DONE):
+        elif state in (MessageState.SEEN, MessageState.DONE) and message_id not in self.held:
             return Changed.KNOWN if message_id in self.recalled else Changed.TOO_LATE
         for part in self.open():
             part.state = PartState.SKIPPED if part.message == message_id else part.state
         self.states[message_id] = MessageState.DONE
+        self.held = [one for one in self.held if one != message_id]
         self.recalled.add(message_id)
         return Changed.DONE
 
@@ -179,6 +182,7 @@ class Model:
         part = self._part(part_id)
         if part is not None and part.state in OPEN:
             part.state = state
+            self.held = [*self.held, part.message][-CONVERSATION_TEXTS:]
             for other in self._reply_of(part):
                 other.state = PartState.SKIPPED if other.state in OPEN else other.state
         return None if part is None else Settled(self._over(part))

@@ -31,6 +31,7 @@ from bridge.store.contract import BindingError
 
 STOP_SECONDS = 5.0  # for a run to end once it was cancelled
 PROVEN_SECONDS = 60.0  # of contact, after which the waits begin anew
+TOLD_CHARACTERS = 300  # of what an adapter says of a refusal
 STUCK = "it did not stop when told to: restart the daemon"
 PARKING = (ConfigError, CredentialsError, BindingError)
 
@@ -100,14 +101,18 @@ def _leaves(error: BaseException) -> Iterable[BaseException]:
 
 
 def sentence(error: BaseException) -> str:
-    """What the status says of ``error``: a fixed sentence, or the text of a ConfigError."""
+    """What the status says of ``error``: a fixed sentence, with our own error's text where that helps to act.
+
+    A ConfigError's text, and a CredentialsError's, which an adapter may have written: it is cleaned and cut.
+    """
     match error:
         case ConfigError():
             return clean(str(error))
         case BindingError():
             return "its stored messages belong to another bot: restore its credentials, or remove its state"
         case CredentialsError():
-            return "the platform refused the account: correct its settings or credentials, the log says why"
+            told = clean(str(error))[:TOLD_CHARACTERS] or "the log says why"
+            return f"the platform refused the account: correct its settings or credentials ({told})"
         case UnreachableError():
             return "the platform cannot be reached"
         case ChannelError():

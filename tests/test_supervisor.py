@@ -197,7 +197,6 @@ async def test_work_that_will_not_stop_is_left_behind_as_a_bug() -> None:
     [
         (ConfigError("settings.toml: web.port: wrong"), "settings.toml: web.port: wrong"),
         (BindingError("SECRET"), "its stored messages belong to another bot"),
-        (CredentialsError("SECRET"), "the platform refused the account: correct its settings or"),
         (UnreachableError("SECRET"), "the platform cannot be reached"),
         (OutcomeUnknownError("SECRET"), "the platform gave no usable answer"),
         (ChannelError("SECRET"), "the platform gave no usable answer"),
@@ -212,6 +211,21 @@ def test_the_status_says_a_fixed_sentence_and_never_what_the_component_said(
 ) -> None:
     assert sentence(error).startswith(said)
     assert "SECRET" not in sentence(error)
+
+
+def test_the_status_says_why_the_platform_refused_the_account_without_secrets_and_cut() -> None:
+    refused = "the platform refused the account: correct its settings or credentials"
+    assert sentence(CredentialsError("code 40164\x1b")) == f"{refused} (code 40164 )"
+    assert sentence(CredentialsError("")) == f"{refused} (the log says why)"
+    told = sentence(CredentialsError("https://h.example/x?token=SECRET " + "x" * 999))
+    assert "SECRET" not in told
+    assert len(told) < 400
+    assert "SECRET" not in sentence(as_cause(CredentialsError("no"), ValueError("SECRET")))
+
+
+def as_cause(error: BridgeError, cause: Exception) -> BridgeError:
+    error.__cause__ = cause
+    return error
 
 
 # --- runs, one after the other -----------------------------------------------------------------------------

@@ -61,6 +61,9 @@ async def expire(
         for reply_id in dict.fromkeys(part.reply_id for part in waiting if part.created_ms < oldest_ms):
             if step := _given_up(await setup.store.get(PartsOf(setup.name, reply_id)), now_ms):
                 release(outbox.copies_of((await setup.store.do(step)).released))
+                setup.log.warning(
+                    "delivery.given_up", part=step.part_id, state=step.state, reason=step.reason
+                )
                 ended(reply_id)
         await setup.clock.sleep(EXPIRE_SECONDS)
 

@@ -20,7 +20,7 @@ from bridge.relay.settle import settled
 from bridge.relay.texts import Language, Text, language_of, say
 from bridge.relay.work import Message, Work
 from bridge.relay.working import Working
-from bridge.store.contract import Answer, BoundSession, HeldTexts, MessageState, Reply, Start
+from bridge.store.contract import Answer, BoundSession, HeldTexts, MessageState, Post, Reply, Start
 
 TYPING_SECONDS = 5.0
 
@@ -217,7 +217,10 @@ class Conversation:
         )
         over = content.files[self._work.limits.reply_files :]
         held = await self._work.store.get(HeldTexts(self._work.account, self._key))
-        reply = outbox.compose(content, self._address(message), self._work.spec, self._work.caps, held)
+        address, spec, caps = self._address(message), self._work.spec, self._work.caps
+        reply = outbox.compose(content, address, spec, caps, held)
+        for earlier in () if reply.carried else outbox.earlier(held, address, spec, caps):
+            await self._send_ahead(earlier)
         await self._store_reply(message, reply, "")
         self._work.release([file.path for file in over])
 
@@ -263,6 +266,12 @@ class Conversation:
         """End the claim with a fixed text of ours."""
         said = say(text, self._language(message), **values)
         await self._store_reply(message, outbox.notice(said, self._address(message)), text)
+
+    async def _send_ahead(self, earlier: Reply) -> None:
+        """What is held leaves by itself: should the claim not end now, it has still left."""
+        now_ms, account = self._now_ms(), self._work.account
+        ids = await self._work.store.do(Post(account, earlier, now_ms))
+        self._work.deliver(outbox.stored_parts(account, MessageId(""), earlier, ids, now_ms, ""))
 
     async def _store_reply(self, message: Message, reply: Reply | None, reason: str) -> bool:
         """End the claim. False: it was not open any more, so nothing is sent, as after a recall."""

@@ -231,7 +231,9 @@ class Delivery:
         now, sending = self._clock.monotonic(), entry.part.state is PartState.SENDING
         if now > entry.give_up_at:
             state = PartState.UNKNOWN if sending else PartState.EXPIRED
-            await self._end_reply(lane, entry.part, state, "not delivered in time")
+            reason = "not delivered in time"
+            self._log.warning("delivery.given_up", part=entry.part.part_id, state=state, reason=reason)
+            await self._end_reply(lane, entry.part, state, reason)
             return False
         return not sending or now < entry.known_until or await self._marked(lane, entry)
 
@@ -294,9 +296,8 @@ class Delivery:
                     await self._end_reply(lane, part, PartState.REFUSED, reason)
             case Withdrawn(code=code):
                 self._log.info("delivery.withdrawn", part=part.part_id, code=code)
-                await self._end_reply(
-                    lane, part, PartState.SKIPPED, "the message it answers is gone", hold=False
-                )
+                gone, unprompted = "the message it answers is gone", not part.message_id
+                await self._end_reply(lane, part, PartState.SKIPPED, gone, hold=unprompted)
             case _:
                 assert_never(outcome)
 

@@ -61,21 +61,39 @@ class Caps:
 def compose(
     content: Content, address: Address, spec: ChannelSpec, caps: Caps, held: Sequence[HeldText] = ()
 ) -> Reply:
-    """The reply to store. Held texts ride in front when all of it fits into one part; else they wait on."""
+    """The reply to store. Held texts ride in front where all fits into one part, else see ``earlier``."""
     own = _whole_text(content, address.language, caps)
     limit = part_limit(spec, caps.part_bytes)
     together = _with_held(own, held, address.language) if held else ""
     if together and len(split_text(together, limit, spec.render)) == 1:
         texts, carried = [spec.render(together)], tuple(one.held_id for one in held)
     else:
-        shown = [spec.render(part) for part in split_text(own, limit, spec.render)]
-        texts, carried = [text for text in shown if text.strip()], ()
+        latest = f"{say(Text.LATEST, address.language)}\n{own}" if together else own
+        texts, carried = _shown(latest, limit, spec), ()
         if not texts and not content.files:
             texts = [say(Text.EMPTY, address.language)]
     parts = [_part(PartKind.TEXT, text) for text in texts]
     parts += [_part(PartKind.FILE, encode_file(file)) for file in content.files[: caps.files]]
     own_text = spec.render(own) if carried else ""
     return _reply(address, tuple(parts), carried=carried, own_text=own_text)
+
+
+def earlier(held: Sequence[HeldText], address: Address, spec: ChannelSpec, caps: Caps) -> list[Reply]:
+    """Held texts as replies of their own, which go ahead of one that cannot carry them, the oldest first.
+
+    ``HELD_BYTES`` of them in all, and one at least: what a platform takes at once should do for the new
+    reply, too. The others wait on.
+    """
+    replies: list[Reply] = []
+    taken = 0
+    for one in held:
+        taken += len(one.text.encode())
+        if replies and taken > HELD_BYTES:
+            break
+        texts = _shown(_earlier(one, address.language), part_limit(spec, caps.part_bytes), spec)
+        parts = tuple([_part(PartKind.TEXT, text) for text in texts])
+        replies.append(_reply(address, parts, carried=(one.held_id,)))
+    return replies
 
 
 def notice(text: str, address: Address, *, transient: bool = False) -> Reply:
@@ -164,6 +182,8 @@ def sent_kind(mime: str) -> FileKind:
 def held_text(parts: Sequence[OutboxPart], language: Language) -> str:
     """What never arrived of a reply: the text of these parts, cut to what is held."""
     text = "\n".join(part.body for part in parts if part.kind is PartKind.TEXT)
+    for one in Language:
+        text = text.removeprefix(f"{say(Text.LATEST, one)}\n")
     return truncate(text, HELD_BYTES, say(Text.TRUNCATED, language))
 
 
@@ -182,8 +202,18 @@ def _whole_text(content: Content, language: Language, caps: Caps) -> str:
 
 
 def _with_held(own: str, held: Sequence[HeldText], language: Language) -> str:
-    earlier = [f"{say(Text.EARLIER, language)}\n{one.text}" for one in held]
-    return "\n\n".join([*earlier, f"{say(Text.LATEST, language)}\n{own}"]) if own else ""
+    before = [_earlier(one, language) for one in held]
+    return "\n\n".join([*before, f"{say(Text.LATEST, language)}\n{own}"]) if own else ""
+
+
+def _earlier(one: HeldText, language: Language) -> str:
+    return f"{say(Text.EARLIER, language)}\n{one.text}"
+
+
+def _shown(text: str, limit: Limit, spec: ChannelSpec) -> list[str]:
+    """``text`` cut and rendered, without what is blank then."""
+    shown = [spec.render(part) for part in split_text(text, limit, spec.render)]
+    return [part for part in shown if part.strip()]
 
 
 def _part(kind: PartKind, body: str) -> NewPart:

@@ -264,7 +264,7 @@ class Settle(Step[Settled]):
     """An open part → SENT, UNKNOWN, REFUSED or EXPIRED. The rest of its reply goes on.
 
     ``keep_until_ms``: a file copy that is still fetched until then is not released now.
-    When a reply is done, texts it carried are delivered and gone, if its first part was SENT.
+    When a reply is done, texts it carried are delivered and gone, if a text of it was SENT.
     """
 
     part_id: PartId
@@ -302,9 +302,10 @@ class Hold(Step[Settled]):
     """End a whole reply at this part: the part becomes ``state``, later open ones SKIPPED, its message done.
 
     ``held_text`` (not empty, not transient) is kept for the conversation's next reply. Texts that the reply
-    carried are held again, ahead of it, when no part of it was SENT; the reply's ``own_text`` is then held in
-    place of ``held_text``. Beyond the newest 4 and 32 KiB of a
-    conversation, 128 of an account and 7 days, held texts are dropped.
+    carried are held again, ahead of it, when no text of it was SENT; the reply's ``own_text`` is then held in
+    place of ``held_text``. Of a reply that is nothing but a held text (its ``own_text`` is empty) and that
+    arrived in part, ``held_text`` takes that one's place. Beyond the newest 4 and 32 KiB of a conversation,
+    128 of an account and 7 days, held texts are dropped.
     """
 
     part_id: PartId

@@ -14,10 +14,15 @@ TEXT_BYTES = 8192
 KEPT_MS = 7 * 24 * 3600 * 1000
 
 _CARRY = "UPDATE held SET carrier = ? WHERE id = ? AND account = ? AND conversation = ? AND carrier = 0"
-_ARRIVED = "SELECT state = 'sent' FROM parts WHERE id = ?"
+_ARRIVED = """
+    SELECT EXISTS (SELECT 1 FROM parts AS first JOIN parts AS one
+        ON one.id BETWEEN first.id AND first.id + first.parts - 1
+        WHERE first.id = ? AND one.kind = 'text' AND one.state = 'sent')
+"""
 _DELIVERED = "DELETE FROM held WHERE carrier = ? RETURNING origin, origin_parts"
 _REVIVED = "UPDATE parts SET dead = 0 WHERE id BETWEEN ? AND ?"
 _BACK = "UPDATE held SET carrier = 0 WHERE carrier = ? RETURNING account, conversation"
+_SHORTER = "UPDATE held SET text = ?, carrier = 0 WHERE carrier = ?"
 _KEEP = """
     INSERT INTO held (account, conversation, text, created_ms, origin, origin_parts) VALUES (?, ?, ?, ?, ?, ?)
 """
@@ -40,8 +45,8 @@ def carry(
 
 
 def unload(db: Cursor, carrier: int, now_ms: int) -> bool:
-    """A carrier is over: its texts are delivered if its first part was sent, else held again (True)."""
-    if db.execute(_ARRIVED, (carrier,)).fetchone()[0]:
+    """A carrier is over: its texts are delivered if a text of it was sent, else held again (True)."""
+    if _arrived(db, carrier):
         for origin, parts in db.execute(_DELIVERED, (carrier,)).fetchall():
             db.execute(_REVIVED, (origin, origin + parts - 1))
         return False
@@ -51,22 +56,34 @@ def unload(db: Cursor, carrier: int, now_ms: int) -> bool:
     return True
 
 
-def keep(db: Cursor, first: int, parts: int, text: str, returned: bool, now_ms: int) -> None:
+def shorten(db: Cursor, carrier: int, rest: str) -> bool:
+    """``rest`` never arrived of a carrier that is nothing but a held text: it waits in that one's place.
+
+    False: none of it arrived, so all of it is held again when it is unloaded.
+    """
+    return bool(rest) and _arrived(db, carrier) and db.execute(_SHORTER, (rest, carrier)).rowcount > 0
+
+
+def keep(db: Cursor, first: int, parts: int, text: str, returned: bool, now_ms: int) -> bool:
     """Hold what never arrived of the reply with the first part ``first``, unless it is transient.
 
     ``returned``: ``text`` still contains the texts that the reply carried and that are held again, so its own
-    text takes its place.
+    text takes its place. False: it has none.
     """
     row = db.execute(
         "SELECT account, conversation, transient, own_text FROM parts WHERE id = ?", (first,)
     ).fetchone()
     account, conversation, transient, own_text = row
-    if transient:
-        return
-    if returned:
-        text = cut(own_text, TEXT_BYTES)
+    text = cut(own_text, TEXT_BYTES) if returned else text
+    if transient or not text:
+        return False
     db.execute(_KEEP, (account, conversation, text, now_ms, first, parts))
     trim(db, account, conversation, now_ms)
+    return True
+
+
+def _arrived(db: Cursor, carrier: int) -> bool:
+    return bool(db.execute(_ARRIVED, (carrier,)).fetchone()[0])
 
 
 def cut(text: str, limit: int) -> str:

@@ -52,6 +52,8 @@ _SKIP = """
     WHERE id BETWEEN ? AND ? AND state IN ('pending', 'sending')
     RETURNING CASE kind WHEN 'file' THEN body END
 """
+# All that it was to bring waits on as the dead letter that it was before.
+_STILL_HELD = "UPDATE parts SET dead = 0 WHERE id = ?"
 _ANY_OPEN = "SELECT EXISTS (SELECT 1 FROM parts WHERE id BETWEEN ? AND ? AND state IN ('pending', 'sending'))"
 _DONE = "UPDATE messages SET state = 'done', payload = '', ended_ms = ? WHERE id = ? AND state = 'answered'"
 _COLLECTED = """
@@ -143,9 +145,12 @@ def hold(db: Cursor, step: Hold) -> Settled:
     files = [ended.file]
     if ended.parts > 1:
         files += [row[0] for row in db.execute(_SKIP, (step.now_ms, ended.first, ended.last)).fetchall()]
+    shortened = bool(ended.carries) and held.shorten(db, ended.first, step.held_text)
     returned = _finish(db, ended, step.now_ms)
-    if step.held_text:
-        held.keep(db, ended.first, ended.parts, step.held_text, returned, step.now_ms)
+    if step.held_text and (
+        shortened or not held.keep(db, ended.first, ended.parts, step.held_text, returned, step.now_ms)
+    ):
+        db.execute(_STILL_HELD, (ended.part_id,))
     return Settled(True, tuple(file for file in files if file is not None))
 
 

@@ -27,7 +27,8 @@ class Reply:
     """Parts for one recipient, delivered in order. ``to`` names the lane.
 
     ``transient`` replies are never held. ``carried`` are the ids of held texts that the first part contains;
-    ``own_text`` is then the reply's text without them.
+    ``own_text`` is then the reply's text without them. It is empty where the reply is one held text, in as
+    many parts as that takes.
     """
 
     reply_id: str

@@ -130,10 +130,12 @@ def _sort(one: Seen, replies: Replies, carried: set[str]) -> None:
         return
     marked = text.startswith(MARK)
     text = text.removeprefix(MARK)
-    if EARLIER in text:
-        before, _, text = text.rpartition(LATEST)
-        carried.update(TOKEN.findall(before))
-        text = text.strip()
+    if EARLIER in text or text.startswith(LATEST):
+        before, latest, after = text.rpartition(LATEST)
+        carried.update(TOKEN.findall(before if latest else text))
+        if not latest:  # it went ahead of the next reply, in a message of its own
+            return
+        text = after.strip()
     if marked:
         replies.marked.append(text)
     elif text in NOTICES or text.startswith(_MISSED):

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
+
 from bridge.channel import Answer, Ask, FileWanted, OutboundPart, Request, WaitingPart
 from bridge.channel.contract import FileAnswer
 from bridge.channel.testing.clock import FakeClock, settle, until
@@ -235,3 +237,22 @@ async def test_what_is_received_just_as_it_is_to_be_given_up_is_not_held(tmp_pat
             expiring.cancel()
         assert (store.asked, ended) == (1, [])
         assert (await file.get(CountsOf(NAME))).held == 0
+
+
+async def test_what_nobody_asked_for_in_time_is_logged_without_its_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with homes() as home, open_store(tmp_path / "s.db", workers=InlineWorker) as store:
+        clock, ended = FakeClock(), list[str]()
+        setup = setup_for(home, store, clock, AskedChannel())
+        await store.do(Bind(NAME, "x"))
+        reply = notice("hello", Address(ConversationKey("c"), "to", "", Language.EN))
+        await store.do(Post(NAME, reply, unix_ms(clock.now())))
+        await clock.advance(90_000)
+        async with asyncio.TaskGroup() as tasks:
+            expiring = tasks.create_task(expire(setup, lambda copies: None, ended.append))
+            await until(lambda: bool(ended))
+            expiring.cancel()
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "delivery.given_up" in line]
+    assert '"state": "expired", "reason": "nobody asked for it in time"' in line
+    assert "hello" not in line

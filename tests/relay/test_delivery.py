@@ -123,6 +123,7 @@ class Desk:
         *,
         conversation: str = "c",
         transient: bool = False,
+        message: str = "",
     ) -> None:
         address = Address(ConversationKey(conversation), to, "", Language.EN)
         if transient:
@@ -131,7 +132,8 @@ class Desk:
             reply = outbox.compose(Content(text, tuple(files)), address, SPEC, Caps(65_536, 16_384))
         await self.store.do(Post(ACCOUNT, reply, unix_ms(self.clock.now())))
         known = {part.part_id for part in self.seen}
-        new = [part for part in await self.store.get(OpenParts(ACCOUNT)) if part.part_id not in known]
+        stored = await self.store.get(OpenParts(ACCOUNT))
+        new = [replace(part, message_id=MessageId(message)) for part in stored if part.part_id not in known]
         self.seen += new
         self.delivery.add(new)
         await settle()
@@ -346,19 +348,32 @@ async def test_a_channel_without_files_refuses_them(tmp_path: Path) -> None:
 async def test_case_13_an_answer_to_a_recalled_message_is_dropped_for_good(tmp_path: Path) -> None:
     async with desk(tmp_path) as here:
         here.channel.script["a"] = [Withdrawn("230011")]
-        await here.post("a", "late answer")
+        await here.post("a", "late answer", message="m1")
         await here.post("a", "next")
         assert here.channel.texts() == ["late answer", "next"]
         assert await counts(here) == (0, 0, 0)
 
 
-async def test_what_cannot_be_delivered_in_a_day_is_held(tmp_path: Path) -> None:
+async def test_what_goes_ahead_of_an_answer_to_a_recalled_message_is_held_on(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [Withdrawn("230011")]
+        await here.post("a", "an earlier reply")
+        assert await counts(here) == (0, 0, 1)
+
+
+async def test_what_cannot_be_delivered_in_a_day_is_held_and_logged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     async with desk(tmp_path) as here:
         here.channel.script["a"] = [UnreachableError("down", 3600) for _ in range(30)]
         await here.post("a", "hello")
         await here.clock.advance(2 * 86_400)
         assert len(here.channel.sent) <= 25
         assert await counts(here) == (0, 1, 1)
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "delivery.given_up" in line]
+    assert '"part": 1' in line
+    assert '"state": "expired", "reason": "not delivered in time"' in line
+    assert "hello" not in line
 
 
 async def test_refused_credentials_end_the_run_and_lose_nothing(tmp_path: Path) -> None:

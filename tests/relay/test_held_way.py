@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridge.channel import Limit, OutcomeUnknownError, Refused, UnreachableError
+from bridge.channel import Delivered, Limit, OutcomeUnknownError, Refused, UnreachableError
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.ids import ConversationKey
 from bridge.relay.texts import Language, Text, say
@@ -75,14 +75,59 @@ async def test_no_other_conversation_carries_them() -> None:
         assert await held(here) == ["echo: one"]
 
 
-async def test_a_reply_too_long_to_carry_anything_leaves_it_waiting() -> None:
+async def test_a_reply_too_long_to_carry_anything_has_it_sent_ahead() -> None:
     async with desk(spec={"text_limit": Limit(200)}) as here:
         await refused(here, "one")
         await here.say("x" * 150)
-        assert "echo: one" not in (await here.answered(2))[-1]
-        assert await held(here) == ["echo: one"]
+        ahead, latest = (await here.answered(3))[1:]
+        assert ahead == f"{EARLIER}\necho: one"
+        assert latest == f"{LATEST}\necho: {'x' * 150}"
+        assert await counted(here) == (0, 0, 0)
+
+
+LONG = " ".join(f"word{n}" for n in range(60))
+
+
+async def test_a_held_text_longer_than_a_part_is_read_before_the_next_reply() -> None:
+    async with desk(spec={"text_limit": Limit(200)}) as here:
+        await refused(here, LONG)
         await here.say("two")
-        assert (await here.answered(3))[-1] == carried("echo: two", "echo: one")
+        *ahead, latest = (await here.answered(5))[1:]
+        assert " ".join(ahead).split() == f"{EARLIER} echo: {LONG}".split()
+        assert latest == f"{LATEST}\necho: two"
+        assert await counted(here) == (0, 0, 0)
+
+
+async def test_a_held_text_whose_reply_is_refused_before_any_of_it_arrived_waits_as_before() -> None:
+    async with desk(spec={"text_limit": Limit(200)}) as here:
+        await refused(here, LONG)
+        before = await here.store.get(HeldTexts(NAME, CHAT))
+        here.channel.outcomes = [NO, NO]
+        await here.say("two")
+        await here.answered(3)
+        await settle()
+        assert (await here.store.get(HeldTexts(NAME, CHAT)))[:1] == before
+        assert [text.split() for text in await held(here)] == [["echo:", *LONG.split()], ["echo:", "two"]]
+        assert await counted(here) == (0, 2, 2)
+
+
+async def test_what_is_left_of_a_held_text_waits_in_its_place() -> None:
+    async with desk(spec={"text_limit": Limit(200)}) as here:
+        await refused(here, LONG)
+        first = await here.store.get(HeldTexts(NAME, CHAT))
+        here.channel.outcomes = [Delivered("1"), NO, NO]
+        await here.say("two")
+        arrived = (await here.answered(4))[1]
+        await settle()
+        left, own = await here.store.get(HeldTexts(NAME, CHAT))
+        assert (left.held_id, left.created_ms) == (first[0].held_id, first[0].created_ms)
+        assert f"{arrived} {left.text}".split() == f"{EARLIER} echo: {LONG}".split()
+        assert own.text == "echo: two"
+        assert await counted(here) == (0, 2, 2)
+        await here.say("three")
+        await here.answered(8)
+        await settle()
+        assert await counted(here) == (0, 0, 0)
 
 
 async def test_a_notice_that_is_refused_is_not_held() -> None:

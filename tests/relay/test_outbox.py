@@ -21,6 +21,7 @@ from bridge.relay.outbox import (
     compose,
     copies_in,
     copies_of,
+    earlier,
     encode_file,
     held_text,
     marked,
@@ -203,16 +204,48 @@ def test_held_texts_ride_in_front_when_all_fits_one_part() -> None:
     assert (reply.carried, reply.own_text) == ((3, 5), "newest")
 
 
-def test_held_texts_wait_when_the_new_reply_leaves_no_room() -> None:
+def test_held_texts_go_ahead_when_the_new_reply_leaves_no_room() -> None:
     held = [HeldText(3, "first", 1)]
     reply = compose(Content("x" * 4090), ADDRESS, SPEC, CAPS, held)
     assert (reply.carried, reply.own_text) == ((), "")
     assert "first" not in reply.parts[0].body
+    assert reply.parts[0].body.startswith(say(Text.LATEST, Language.EN))
+    (ahead,) = earlier(held, ADDRESS, SPEC, CAPS)
+    assert [part.body for part in ahead.parts] == [f"{say(Text.EARLIER, Language.EN)}\nfirst"]
+    assert (ahead.carried, ahead.own_text, ahead.transient) == ((3,), "", False)
+    assert (ahead.to, ahead.reply_to) == ("to", "m1")
 
 
-def test_held_texts_wait_for_a_reply_that_has_a_text() -> None:
-    reply = compose(Content("", (replace(FILE, caption=""),)), ADDRESS, SPEC, CAPS, [HeldText(3, "first", 1)])
+def test_held_texts_go_ahead_of_a_reply_without_a_text() -> None:
+    held = [HeldText(3, "first", 1)]
+    reply = compose(Content("", (replace(FILE, caption=""),)), ADDRESS, SPEC, CAPS, held)
     assert reply.carried == ()
+    assert [part.kind for part in reply.parts] == [PartKind.FILE]
+    assert len(earlier(held, ADDRESS, SPEC, CAPS)) == 1
+
+
+def test_a_held_text_of_several_parts_goes_ahead_whole() -> None:
+    spec = replace(SPEC, text_limit=Limit(200))
+    long = " ".join(f"word{n}" for n in range(100))
+    (ahead,) = earlier([HeldText(3, long, 1)], ADDRESS, spec, CAPS)
+    assert len(ahead.parts) > 3
+    assert all(len(part.body.encode()) <= 200 for part in ahead.parts)
+    shown = " ".join(part.body for part in ahead.parts)
+    assert shown.count(say(Text.EARLIER, Language.EN)) == 1
+    assert shown.split()[-100:] == long.split()
+
+
+def test_as_much_goes_ahead_as_one_held_text_may_have_and_one_at_least() -> None:
+    held = [HeldText(n, "x" * 4096, n) for n in range(1, 5)]
+    assert [one.carried for one in earlier(held, ADDRESS, SPEC, CAPS)] == [(1,), (2,)]
+    assert [one.carried for one in earlier([HeldText(1, "x" * 9000, 1)], ADDRESS, SPEC, CAPS)] == [(1,)]
+    assert earlier([], ADDRESS, SPEC, CAPS) == []
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_what_is_held_of_a_latest_reply_is_not_called_the_latest(language: Language) -> None:
+    rest = [replace(PART, body=f"{say(Text.LATEST, language)}\nhi")]
+    assert held_text(rest, Language.EN) == "hi"
 
 
 def test_a_notice_is_one_part_and_may_be_transient() -> None:

@@ -10,6 +10,7 @@ from bridge.store.contract import (
     HeldTexts,
     Hold,
     NewPart,
+    PartKind,
     PartState,
     Prune,
     Settle,
@@ -170,3 +171,38 @@ class HeldContract:
             await store.do(Prune(0, 9000))
             await store.do(Hold(part_id, PartState.REFUSED, "x", 9000))
             assert await held(store) == ["a", "own"]
+
+    async def test_a_carrier_of_nothing_else_that_never_arrived_gives_back_what_it_carried(
+        self, opened: Open
+    ) -> None:
+        async with opened() as store:
+            await self._refused(store, "a")
+            ids = await self._carry(store, text("earlier"), text("a"), own_text="")
+            await store.do(Hold(ids[0], PartState.REFUSED, "earlier\na", 4000))
+            assert (await held(store), await dead(store)) == (["a"], 1)
+
+    async def test_what_is_left_of_a_carrier_of_nothing_else_takes_the_place_of_what_it_carried(
+        self, opened: Open
+    ) -> None:
+        async with opened() as store:
+            await self._refused(store, "a and the rest")
+            await self._refused(store, "b")
+            (first, _) = await store.get(HeldTexts(ACCOUNT, CHAT))
+            carrier = reply(text("a"), text("and the rest"), carried=(first.held_id,), own_text="")
+            ids = await post(store, carrier)
+            await store.do(Settle(ids[0], PartState.SENT, 4000))
+            await store.do(Hold(ids[1], PartState.REFUSED, "and the rest", 4001))
+            left, _ = await store.get(HeldTexts(ACCOUNT, CHAT))
+            assert (left.held_id, left.text, left.created_ms) == (first.held_id, "and the rest", 3000)
+            assert (await held(store), await dead(store)) == (["and the rest", "b"], 2)
+
+    @pytest.mark.parametrize("second", [text("rest"), file("{}")], ids=["a text", "a file"])
+    async def test_a_carrier_has_delivered_when_any_of_its_texts_arrived(
+        self, opened: Open, second: NewPart
+    ) -> None:
+        async with opened() as store:
+            await self._refused(store, "a")
+            ids = await self._carry(store, text("all"), second)
+            await store.do(Settle(ids[0], PartState.UNKNOWN, 4000))
+            await store.do(Settle(ids[1], PartState.SENT, 4001))
+            assert await held(store) == ([] if second.kind is PartKind.TEXT else ["a"])

@@ -16,6 +16,7 @@ WITHHELD = "(its content is shown to people only)"
 
 _MAX_DEPTH = 24
 _MAX_LINES = 200
+_MAX_COLUMNS = 50
 _LINE_CHARACTERS = 4000
 _INSTEAD = ("请升级至最新版本客户端", "卡片内容不支持查看")  # what stands for a card that bots are not shown
 _PRESSED = frozenset({"button", "overflow", "select_static", "multi_select_static", "picker_time"})
@@ -112,9 +113,9 @@ def _link(text: str, href: str) -> str:
 
 
 def _table(node: Node) -> Iterator[str]:
-    columns = [each for each in _listed(node.get("columns")) if isinstance(each, dict)]
+    columns = [each for each in _listed(node.get("columns"))[:_MAX_COLUMNS] if isinstance(each, dict)]
     yield " | ".join(text_of(each, "display_name") or text_of(each, "name") for each in columns)
-    for row in _listed(node.get("rows")):
+    for row in _listed(node.get("rows"))[: _MAX_LINES + 1]:
         if isinstance(row, dict):
             yield " | ".join(_cell(row.get(text_of(each, "name"))) for each in columns)
 

@@ -13,7 +13,7 @@ from bridge.channel.text import clean
 from channels.feishu.card import read_card
 from channels.feishu.mentions import NOBODY, Mentioned, plain_name
 from channels.feishu.post import Post
-from channels.feishu.wire import file_key, instant, read_object, text_of
+from channels.feishu.wire import instant, read_object, remote_file, text_of
 
 Fields = dict[str, Any]
 
@@ -51,8 +51,9 @@ def read_content(message_id: str, kind: str, content: str, mentioned: Mentioned)
 
 
 def _image(message_id: str, fields: Fields) -> Content:
-    key = file_key(message_id, text_of(fields, "image_key"), "image")
-    return Content("", (RemoteFile(key, FileKind.IMAGE),), "[Image]")
+    return Content(
+        "", (remote_file(message_id, fields.get("image_key"), "image", FileKind.IMAGE),), "[Image]"
+    )
 
 
 def _file(message_id: str, fields: Fields) -> Content:
@@ -65,16 +66,16 @@ def _video(message_id: str, fields: Fields) -> Content:
 
 def _named(message_id: str, fields: Fields, kind: FileKind, word: str) -> Content:
     name = clean(text_of(fields, "file_name"))
-    key = file_key(message_id, text_of(fields, "file_key"), "file")
+    file = remote_file(message_id, fields.get("file_key"), "file", kind, name)
     shown = plain_name(name)
-    return Content("", (RemoteFile(key, kind, name),), f"[{word}: {shown}]" if shown else f"[{word}]")
+    return Content("", (file,), f"[{word}: {shown}]" if shown else f"[{word}]")
 
 
 def _voice(message_id: str, fields: Fields) -> Content:
-    key = file_key(message_id, text_of(fields, "file_key"), "file")
+    file = remote_file(message_id, fields.get("file_key"), "file", FileKind.AUDIO, mime="audio/ogg")
     ms = fields.get("duration")
     length = f", {ms / 1000:.0f} s" if isinstance(ms, int) and 0 < ms < 86_400_000 else ""
-    return Content("", (RemoteFile(key, FileKind.AUDIO, mime="audio/ogg"),), f"[Voice message{length}]")
+    return Content("", (file,), f"[Voice message{length}]")
 
 
 def _line(word: str, *keys: str) -> Callable[[Fields], str]:
@@ -118,13 +119,11 @@ def _system(fields: Fields) -> str:
 
     def names(found: re.Match[str]) -> str:
         value = fields.get(found[1])
-        return (
-            ", ".join(plain_name(each) for each in value if isinstance(each, str))
-            if isinstance(value, list)
-            else ""
-        )
+        some = value[:_MOST_NAMES] if isinstance(value, list) else []
+        return ", ".join(plain_name(each) for each in some if isinstance(each, str))
 
-    return _bracket("Notice", re.sub(r"\{(\w+)\}", names, text_of(fields, "template")))
+    template = text_of(fields, "template")[:_DETAIL_CHARACTERS]
+    return _bracket("Notice", re.sub(r"\{(\w+)\}", names, template, count=_MOST_NAMES))
 
 
 def _bracket(word: str, *details: str) -> str:
@@ -152,6 +151,7 @@ def _word(kind: str) -> str:
 
 
 _DETAIL_CHARACTERS = 2000
+_MOST_NAMES = 50  # of a list, and lists in a notice
 FORWARDED = "[Forwarded messages]"
 
 _FILES: dict[str, Callable[[str, Fields], Content]] = {

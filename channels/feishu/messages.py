@@ -16,6 +16,7 @@ from channels.feishu.references import Link
 from channels.feishu.wire import (
     Fields,
     OldMessageEvent,
+    id_of,
     instant,
     is_id,
     line_of,
@@ -112,7 +113,7 @@ def _message(sender: Fields, message: Fields, identity: Identity) -> Item | None
 
 def _link(message: Fields, elsewhere: bool, thread: str, sender: str) -> Link:
     """In a thread each message says that it replies to the first one, which is no quote then."""
-    parent, root = line_of(message, "parent_id"), line_of(message, "root_id")
+    parent, root = id_of(message, "parent_id"), id_of(message, "root_id")
     if not thread or not root or root == message["message_id"]:
         return Link(elsewhere, parent)
     quoted = "" if parent == root else parent

@@ -9,18 +9,25 @@ from typing import Any
 
 from bridge.channel import FileKind, RemoteFile
 from channels.feishu.mentions import Mentioned
-from channels.feishu.wire import file_key, text_of
+from channels.feishu.wire import remote_file, text_of
 
 Element = dict[str, Any]
 
 _APART = "\0"  # where a line ends around what has lines of its own; no content holds it
-_OWN_LINES = re.compile(rf" *{_APART}+ *")
-_FENCES = re.compile(r"^\s*(`{3,})", re.MULTILINE)
+_FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 
 
 def _fence(code: str) -> str:
     """A fence that nothing in ``code`` ends."""
     return "`" * max([3, *(len(found[1]) + 1 for found in _FENCES.finditer(code))])
+
+
+def _unescaped(text: str) -> str:
+    """A number of thousands of digits stands for no character; such a text stays as it is."""
+    try:
+        return html.unescape(text)
+    except ValueError:
+        return text
 
 
 class Post:
@@ -48,13 +55,16 @@ class Post:
     def _line(self, row: object) -> str:
         elements = row if isinstance(row, list) else [row]
         line = "".join(self._element(each) for each in elements if isinstance(each, dict))
-        return _OWN_LINES.sub("\n", line).strip(" \n") if _APART in line else line.strip(" ")
+        if _APART not in line:
+            return line.strip(" ")
+        pieces = (piece.strip(" ") for piece in line.split(_APART))
+        return "\n".join(filter(None, pieces)).strip("\n")
 
     def _element(self, element: Element) -> str:
         text = text_of(element, "text")
         match element.get("tag"):
             case "text" if element.get("un_escape") is True:
-                return self._mentioned.in_line(html.unescape(text))
+                return self._mentioned.in_line(_unescaped(text))
             case "a":
                 href = text_of(element, "href")
                 return f"[{text}]({href})" if text and href and text != href else text or href
@@ -79,5 +89,5 @@ class Post:
     def _file(self, key: str, kind: str, shown: FileKind) -> str:
         """The picture is brought, not written: a message that is one picture has no text."""
         if key and self._message_id:
-            self.files.append(RemoteFile(file_key(self._message_id, key, kind), shown))
+            self.files.append(remote_file(self._message_id, key, kind, shown))
         return ""

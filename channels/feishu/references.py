@@ -17,6 +17,7 @@ from channels.feishu.mentions import mentioned
 from channels.feishu.wire import RestMessage, instant
 
 _MAX_LINES = 300
+_MAX_CHARACTERS = 60_000  # of all lines: a prompt has room for more than what it refers to
 _MAX_DEPTH = 8
 _MAX_FILES = 300  # the core takes fewer and tells of the rest
 _OWN = "own"
@@ -74,6 +75,16 @@ class Listing:
     lines: list[str] = field(default_factory=list)
     files: list[RemoteFile] = field(default_factory=list)
     left_out: int = 0
+    room: int = _MAX_CHARACTERS
+
+    def add(self, start: str, text: str) -> None:
+        """A line, as far as there is room."""
+        self.lines.append(start + shortened(text, self.room))
+        self.room -= len(self.lines[-1])
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.lines) >= _MAX_LINES or self.room <= 0
 
 
 def read_items(items: object) -> list[RestMessage]:
@@ -100,7 +111,8 @@ def context(items: Sequence[RestMessage], role: Role, bot: str) -> Context:
     head, *rest = items
     if head.msg_type != "merge_forward" or head.deleted:
         content = _content(head, head.message_id)
-        return Context(f"[{_title(head, role, bot)}: {content.line}]", content.files[:_MAX_FILES])
+        text = shortened(content.line, _MAX_CHARACTERS)
+        return Context(f"[{_title(head, role, bot)}: {text}]", content.files[:_MAX_FILES])
     listing = Listing()
     _list(listing, head, rest, bot)
     if not listing.lines:
@@ -142,7 +154,7 @@ def _list(listing: Listing, head: RestMessage, rest: Sequence[RestMessage], bot:
     waiting = [(0, each) for each in reversed(children.pop(head.message_id, []))]
     while waiting:
         depth, message = waiting.pop()
-        if len(listing.lines) >= _MAX_LINES:
+        if listing.is_full:
             listing.left_out += 1
             continue
         content = _content(message, head.message_id)
@@ -150,9 +162,13 @@ def _list(listing: Listing, head: RestMessage, rest: Sequence[RestMessage], bot:
         when = f" ({at:%Y-%m-%d %H:%M} UTC)" if at else ""
         indent = "  " * min(depth, _MAX_DEPTH)
         text = content.line.replace("\n", f"\n{indent}  ")
-        listing.lines.append(f"{indent}- {_sender(message, bot)}{when}: {text}")
+        listing.add(f"{indent}- {_sender(message, bot)}{when}: ", text)
         listing.files += content.files
         waiting += [(depth + 1, each) for each in reversed(children.pop(message.message_id, []))]
+
+
+def shortened(text: str, characters: int) -> str:
+    return text if len(text) <= characters else f"{text[:characters]}…"
 
 
 def _by_time(messages: Sequence[RestMessage]) -> list[RestMessage]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, StringConstraints, TypeAdapter, ValidationError
 
+from bridge.channel import FileKind, RemoteFile
 from bridge.channel.text import clean
 
 _MAX_MS = 10**14  # the year 5138; what is larger counts smaller units
@@ -101,7 +102,7 @@ class RestMessage(BaseModel):
     upper_message_id: Text = ""
     msg_type: Text = ""
     create_time: Text = ""
-    deleted: bool = False
+    deleted: Flag = False
     sender: Annotated[RestSender, Part] = RestSender()
     body: Annotated[RestBody, Part] = RestBody()
     mentions: Mentions = []
@@ -176,7 +177,16 @@ def line_of(value: Fields, key: str) -> str:
 
 
 def is_id(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= _ID_CHARACTERS and value.isprintable()
+    """Whether it may be an id, which becomes a part of a path: there one of points alone leads elsewhere."""
+    if not isinstance(value, str) or not 0 < len(value) <= _ID_CHARACTERS:
+        return False
+    return value.isprintable() and value.strip(".") != ""
+
+
+def id_of(value: Fields, key: str) -> str:
+    """An id, "" where there is none."""
+    found = value.get(key)
+    return str(found) if is_id(found) else ""
 
 
 def text_of(value: dict[str, Any], key: str) -> str:
@@ -200,8 +210,16 @@ def milliseconds(stamp: str) -> int:
     return round(at.timestamp() * 1000) if at else 0
 
 
+def remote_file(
+    message_id: str, key: object, kind: str, shown: FileKind, name: str = "", mime: str = ""
+) -> RemoteFile:
+    """A file of a message. ``kind`` is ``image`` or ``file``, as a download names it."""
+    wanted = file_key(message_id, str(key) if is_id(key) else "", kind)
+    return RemoteFile(wanted, shown, name, mime, fetchable=is_id(key))
+
+
 def file_key(message_id: str, key: str, kind: str) -> str:
-    """All that a download needs, as one text. ``kind`` is ``image`` or ``file``."""
+    """All that a download needs, as one text."""
     return json.dumps([message_id, key, kind])
 
 

@@ -1,4 +1,5 @@
 import json
+import time
 from typing import Any
 
 import pytest
@@ -82,3 +83,10 @@ def test_what_lies_too_deep_is_left_out_and_what_repeats_is_said_once() -> None:
 )
 def test_no_card_at_all_makes_it_fail(value: Any) -> None:
     assert read_card(value if isinstance(value, dict) else {"elements": value}).startswith("[Card")
+
+
+def test_a_table_of_thousands_of_rows_and_columns_takes_no_time() -> None:
+    started = time.process_time()
+    table = {"tag": "table", "columns": [{"name": "a"}] * 3000, "rows": [{}] * 18_000}
+    assert len(below(table)) == 2
+    assert time.process_time() - started < 0.2

@@ -1,4 +1,5 @@
 import json
+import time
 from typing import Any
 
 import pytest
@@ -81,3 +82,19 @@ def test_hostile_words_stay_on_one_line() -> None:
 )
 def test_no_content_at_all_makes_it_fail(kind: str, content: Any) -> None:
     assert isinstance(line(kind, content), str)
+
+
+def test_a_file_without_a_key_that_can_be_asked_for_is_not_asked_for() -> None:
+    for key in ("", "\ud800", "..", "x" * 300, 7, None, "a\nb"):
+        for kind, name in (("image", "image_key"), ("file", "file_key"), ("audio", "file_key")):
+            (file,) = read_content("om_1", kind, json.dumps({name: key}), NOBODY).files
+            assert not file.fetchable
+    (file,) = read_content("om_1", "file", '{"file_key": "k"}', NOBODY).files
+    assert file.fetchable
+
+
+def test_a_notice_of_endless_names_takes_no_time() -> None:
+    started = time.process_time()
+    shown = line("system", {"template": "{a}" * 20_000, "a": ["Ann"] * 10_000})
+    assert shown.startswith("[Notice: Ann, Ann")
+    assert time.process_time() - started < 0.2

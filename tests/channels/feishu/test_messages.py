@@ -158,3 +158,10 @@ def test_no_event_makes_it_fail(event: Any) -> None:
     assert isinstance(messages.edited(event, BOT, "1"), kinds | None)
     assert isinstance(messages.recalled(event), kinds)
     assert isinstance(messages.old(event, BOT, "1"), kinds)
+
+
+@pytest.mark.parametrize("parent", ["[" * 5000, "..", "a" * 300, "x\ud800"])
+def test_what_is_no_id_is_not_looked_up(parent: str) -> None:
+    assert inbound({"parent_id": parent}).reference == ""
+    threaded = {"parent_id": "om_9", "root_id": parent, "thread_id": "omt_1"}
+    assert inbound(threaded).reference == "om_9"

@@ -1,5 +1,8 @@
 import json
+import time
 from typing import Any
+
+import pytest
 
 from bridge.channel import FileKind
 from channels.feishu.mentions import Mentioned
@@ -98,3 +101,25 @@ def test_a_fence_is_longer_than_any_in_the_code() -> None:
 
 def test_markdown_in_a_post_stays_as_it_is() -> None:
     assert read([{"tag": "md", "text": "**a** @_user_2"}]) == "**a** @Ann"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        [{"tag": "code_block", "text": "\n" * 100_000 + "x"}],
+        [{"tag": "code_block", "text": " \n\t" * 40_000}],
+        [{"tag": "text", "text": "a" + " " * 100_000 + "b"}, {"tag": "hr"}],
+        [{"tag": "hr"}] * 30_000,
+        [{"tag": "text", "un_escape": True, "text": "&" * 100_000}],
+    ],
+    ids=["line ends", "blank lines", "blanks", "rules", "escapes"],
+)
+def test_no_post_takes_long(row: list[Any]) -> None:
+    started = time.process_time()
+    read(row)
+    assert time.process_time() - started < 0.5
+
+
+def test_a_number_that_stands_for_no_character_stays() -> None:
+    number = "&#" + "9" * 5000 + ";"
+    assert read([{"tag": "text", "un_escape": True, "text": f"&lt;{number}"}]) == f"&lt;{number}"

@@ -114,7 +114,7 @@ def test_deep_nesting_is_indented_only_so_far() -> None:
 
 def test_items_that_cannot_be_read_are_left_out() -> None:
     assert read_items(None) == []
-    assert read_items([5, {"deleted": "maybe"}, {}]) == [RestMessage()]
+    assert read_items([5, {"deleted": "maybe"}, "x"]) == [RestMessage()]
 
 
 def test_case_12_a_bundle_is_listed_by_time_wherever_an_item_stands_in_the_answer() -> None:
@@ -180,3 +180,16 @@ def test_a_reference_from_before_still_means_what_it_did() -> None:
     for odd in ("[", "[1]", "[1, 2, 3, 4, 5]"):
         with pytest.raises(ValueError, match=r"."):
             Link.decode(odd, "om_own")
+
+
+def test_a_bundle_of_long_messages_leaves_room_for_the_words_about_it() -> None:
+    long = [rest(f"m{n}", "x" * 30_000, "b") for n in range(10)]
+    text, _ = read(BUNDLE, *long, role=Role.OWN)
+    assert len(text) < 70_000
+    assert text.endswith("…\n(8 more messages are not shown)")
+    quoted, _ = read(rest("1", "y" * 100_000))
+    assert len(quoted) < 70_000
+
+
+def test_a_head_with_an_odd_mark_is_still_the_head() -> None:
+    assert read(rest("1", "one", deleted="yes"))[0] == "[In reply to ou_1: one]"

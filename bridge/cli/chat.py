@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bridge.cli.common import add_home, ask_daemon, home, typed
+from bridge.cli.common import add_home, ask_daemon, home, signals_exit, typed
 from bridge.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     lenient()
     client = client_for(where, args.account, args.conversation)
     transcript, lock = places(where, args.account)
-    with alone_in(lock, args.conversation):
+    with signals_exit(), alone_in(lock, args.conversation):
         record = Record(transcript, args.conversation)
         if is_terminal():
             return _at_terminal(client, where, record, Path(args.files))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import select
+import signal
 import sys
 import termios
 from collections.abc import Iterator
@@ -27,6 +28,8 @@ class Terminal:
         self._wakes, self._source, self._target = wakes, source, target
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._editor: Any = None
+        self._now: list[Any] | None = None  # the modes that hold; None: the line editor sees to them
+        self._prompt = ""  # that stands there while a key is awaited
 
     @contextmanager
     def opened(self, history: Path) -> Iterator[None]:
@@ -37,7 +40,7 @@ class Terminal:
         self._editor = editor(history)
         self._write(PASTE_ON)
         try:
-            with self._mode(off=termios.ECHO):
+            with self._mode(off=termios.ECHO), self._continued():
                 yield
         finally:
             self._write(PASTE_OFF)
@@ -88,27 +91,46 @@ class Terminal:
     def _has_key(self, prompt: str) -> bool:
         """Wait for a key, with the prompt on the screen, which is gone again then. False: woken."""
         with self._mode(off=termios.ICANON):
-            self._write(prompt.replace("\001", "").replace("\002", ""))
+            self._prompt = prompt.replace("\001", "").replace("\002", "")
+            self._write(self._prompt)
             try:
                 ready, _, _ = select.select([self._source, self._wakes], [], [])
             finally:
+                self._prompt = ""
                 self._write("\r\x1b[K")
         return self._source in ready
 
     @contextmanager
     def _mode(self, *, on: int = 0, off: int = 0) -> Iterator[None]:
         """Switch these local modes while the block runs."""
-        before = termios.tcgetattr(self._source)
-        now = termios.tcgetattr(self._source)
-        now[3] = now[3] & ~off | on
-        termios.tcsetattr(self._source, termios.TCSADRAIN, now)
+        before, outer = termios.tcgetattr(self._source), self._now
+        self._now = termios.tcgetattr(self._source)
+        self._now[3] = self._now[3] & ~off | on
+        termios.tcsetattr(self._source, termios.TCSADRAIN, self._now)
         try:
             yield
         finally:
+            self._now = outer
             termios.tcsetattr(self._source, termios.TCSADRAIN, before)
+
+    @contextmanager
+    def _continued(self) -> Iterator[None]:
+        """Be as before where the process was stopped meanwhile: the shell has set modes of its own."""
+
+        def again(*_: object) -> None:
+            if self._now is not None:
+                termios.tcsetattr(self._source, termios.TCSADRAIN, self._now)
+                self._write(PASTE_ON + self._prompt)
+
+        before = signal.signal(signal.SIGCONT, again)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGCONT, before)
 
     def _read_line(self, prompt: str) -> str:
         with self._mode(on=termios.ECHO):  # readline shows nothing where it is off
+            self._now = None
             return self._pasted(input(prompt))
 
     def _pasted(self, text: str) -> str:

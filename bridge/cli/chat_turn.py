@@ -43,7 +43,7 @@ class Turns:
     ) -> Iterator[Part]:
         """Send a message, and give what comes in this conversation up to the end of its answer.
 
-        The turn is stopped after ``seconds``, and when the caller is interrupted.
+        The turn is stopped after ``seconds``, and when the caller is interrupted or told to exit.
 
         Raises:
             NotRunningError: no daemon is there, at first. StoppedError: there is no answer.
@@ -55,7 +55,7 @@ class Turns:
                 yield Part(0, "", "", message_id, "Too many messages are waiting.", "busy", None, True)
                 return
             yield from self._until_final(message_id, until)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit):
             with suppress(BridgeError):
                 self._client.recall(message_id)
             raise

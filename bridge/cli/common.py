@@ -10,13 +10,17 @@ import json
 import os
 import re
 import shlex
+import signal
 import socket
 import sys
-from typing import TYPE_CHECKING, Any
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from bridge.errors import BridgeError, ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from bridge.paths import Home
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 
 ASK_SECONDS = 20.0
 INTERRUPTED = 130  # as shells say it
+SIGNALLED = 128  # and the signal's number, as shells say it
 NOT_RUNNING = 3
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -104,6 +109,28 @@ def open_streams() -> None:
             os.dup2(nowhere, number)
             os.close(nowhere)
         setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", errors="replace", closefd=False))
+
+
+@contextmanager
+def signals_exit() -> Iterator[None]:
+    """While the block runs, a signal that would end the process raises SystemExit: what is open is closed.
+
+    One that is ignored, as SIGHUP under nohup, stays so. Only the main thread can take signals.
+    """
+
+    def leave(number: int, _: object) -> NoReturn:
+        raise SystemExit(SIGNALLED + number)
+
+    ending = (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM)
+    is_main = threading.current_thread() is threading.main_thread()
+    taken = [each for each in ending if is_main and signal.getsignal(each) is signal.SIG_DFL]
+    for each in taken:
+        signal.signal(each, leave)
+    try:
+        yield
+    finally:
+        for each in taken:
+            signal.signal(each, signal.SIG_DFL)
 
 
 def silenced() -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridge.cli.chat import FILES, add_account, client_for, lenient, now, places
-from bridge.cli.common import add_home, home, visible
+from bridge.cli.common import add_home, home, signals_exit, visible
 from bridge.errors import BridgeError, ConfigError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError('there is nothing to ask: give a text, as in turnbridge exec "What is new?"')
     client = client_for(where, args.account, args.conversation or message_id)
     transcript, lock = places(where, args.account)
-    with alone_in(lock, args.conversation) if args.conversation else nullcontext():
+    with signals_exit(), alone_in(lock, args.conversation) if args.conversation else nullcontext():
         record = Record(transcript, args.conversation) if args.conversation else None
         if record is not None:
             record.add("you", message_id, text, args.file, now())

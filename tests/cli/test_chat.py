@@ -268,6 +268,26 @@ async def test_a_chat_that_is_killed_shows_nothing_twice_and_loses_nothing(home:
     assert "You said: hello" not in text
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_leaves_the_terminal_as_it_was(home: Home, number: int) -> None:
+    def talk() -> None:
+        command = [sys.executable, "-c", MAIN, "chat", "--home", str(home.root)]
+        for busy in (False, True):
+            with pseudo(command, ENVIRON, 80, 40, Path.cwd()) as terminal:
+                terminal.until("/help")
+                terminal.settle()
+                if busy:
+                    terminal.enter("slow 60")
+                    terminal.until("working")
+                terminal.process.send_signal(number)
+                assert terminal.ended() == 128 + number
+                assert b"\x1b[?2004h" not in terminal.received.rpartition(b"\x1b[?2004l")[2]
+                assert b"\x1b[?25l" not in terminal.received.rpartition(b"\x1b[?25h")[2]
+
+    async with daemon(home):
+        await asyncio.to_thread(talk)
+
+
 def test_nothing_heavy_is_loaded_for_its_help() -> None:
     code = "import sys\nfrom bridge.cli.main import parser\nparser()\nprint(*sys.modules)"
     done: Any = subprocess.run(

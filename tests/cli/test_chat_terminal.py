@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 import stat
 import sys
 import termios
@@ -112,6 +113,43 @@ def test_it_is_as_it_was_afterwards_and_what_was_typed_is_kept_for_its_owner(
     assert (fake.added, history.read_text()) == (["图\nb"], "图\nb")
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
     assert ends.shown == "\x1b[?2004h\x1b[?2004l"
+
+
+def test_what_was_stopped_and_continued_goes_on_as_it_was(
+    ends: Ends, fake: FakeEditor, history: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(prompt: str = "") -> str:
+        shell_takes_over()
+        seen.append(ends.modes)
+        return "line"
+
+    def shell_takes_over() -> None:
+        modes = termios.tcgetattr(ends.slave)
+        modes[3] |= termios.ICANON | termios.ECHO | termios.ISIG
+        termios.tcsetattr(ends.slave, termios.TCSANOW, modes)
+        signal.raise_signal(signal.SIGCONT)
+
+    def waits(*args: object) -> tuple[list[int], list[int], list[int]]:
+        shell_takes_over()
+        seen.append(ends.modes)
+        return [ends.slave], [], []
+
+    seen: list[int] = []
+    monkeypatch.setattr("builtins.input", read)
+    every = ends.modes
+    with ends.terminal.opened(history):
+        with ends.terminal.keys():
+            shell_takes_over()
+            assert ends.modes == 0
+        assert ends.shown == "\x1b[?2004h" * 2
+        monkeypatch.setattr(select, "select", waits)
+        assert ends.terminal.line("> ") == "line"
+        monkeypatch.undo()
+        assert seen == [termios.ISIG, every]  # the line editor sees to its own
+        assert ends.shown == "> \x1b[?2004h> \r\x1b[K"
+        shell_takes_over()
+        assert ends.modes == every & ~termios.ECHO
+    assert signal.getsignal(signal.SIGCONT) is signal.SIG_DFL
 
 
 def test_keys_come_one_by_one_and_cut_characters_wait_for_their_rest(ends: Ends) -> None:

@@ -118,13 +118,14 @@ def test_a_turn_that_does_not_stop_in_time_is_left(
         texts(turns_of(fake), 0.05)
 
 
-def test_ctrl_c_takes_it_back(fake: FakeConsole) -> None:
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
+def test_ctrl_c_or_a_signal_takes_it_back(fake: FakeConsole, end: type[BaseException]) -> None:
     def interrupt(query: dict[str, str]) -> None:
-        raise KeyboardInterrupt
+        raise end
 
     turns = turns_of(fake)
     turns._replies = interrupt  # type: ignore[method-assign, assignment] # as a signal would while it waits
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(end):
         texts(turns)
     assert [body["type"] for body in fake.posted] == ["message", "recall"]
 

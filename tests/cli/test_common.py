@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from bridge.cli.common import (
     nearer,
     open_streams,
     program,
+    signals_exit,
     silenced,
     typed,
     visible,
@@ -176,3 +178,16 @@ def test_a_stream_that_is_closed_is_nowhere_and_no_file_takes_its_place(
     finally:
         os.dup2(kept, 2)
         os.close(kept)
+
+
+def test_a_signal_ends_what_runs_as_an_exit_does_and_one_that_is_ignored_does_not() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        for number in (signal.SIGQUIT, signal.SIGTERM):
+            with pytest.raises(SystemExit) as exited, signals_exit():
+                signal.raise_signal(signal.SIGHUP)
+                signal.raise_signal(number)
+            assert exited.value.code == 128 + number
+            assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -96,7 +96,8 @@ class FakeWechatMp:
         self._stack.push_async_callback(runner.cleanup)
         await web.TCPSite(runner, "127.0.0.1", self._port).start()
         self.base = self.world.base = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        self._session = await self._stack.enter_async_context(aiohttp.ClientSession())
+        unlimited = aiohttp.TCPConnector(limit=0)  # many followers write at once
+        self._session = await self._stack.enter_async_context(aiohttp.ClientSession(connector=unlimited))
         self._tasks = await self._stack.enter_async_context(asyncio.TaskGroup())
         self._stack.callback(self._stop)
         return self

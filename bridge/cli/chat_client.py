@@ -163,6 +163,10 @@ class ConsoleClient:
             raise NotReadyError(f"console:{self.account} is not ready: look at turnbridge status")
         if status == 404:
             raise BridgeError(f"console:{self.account} is not served: look at turnbridge status")
+        if status == 413:
+            raise BridgeError(
+                "the message is too long, over about 1 MiB: send a part of it, or send it as a file"
+            )
         raise BridgeError(
             f"the daemon answered with status {status}: {cleaned(answer.decode(errors='replace'))[:200]}"
         )

@@ -189,16 +189,28 @@ def _markdown() -> Any:
             code = str(self.text).rstrip()
             yield Syntax(code, self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 2))
 
+    class Html(markdown.TextElement):
+        """As it was written: nothing else makes it visible."""
+
+        def __rich_console__(self, console: Any, options: Any) -> Iterator[Text]:
+            self.text.rstrip()
+            yield self.text
+
     class Markdown(markdown.Markdown):
-        """Line ends are kept: in a chat they are meant."""
+        """Line ends are kept: in a chat they are meant. So are tags, such as those of ``List<String>``."""
 
         def __init__(self, text: str, **options: Any) -> None:
             super().__init__(text, **options)
             for inline in (token for block in self.parsed for token in block.children or ()):
-                inline.type = "hardbreak" if inline.type == "softbreak" else inline.type
+                inline.type = shown_as.get(inline.type, inline.type)
+                if inline.type == "image":
+                    words = f"{inline.content} ({inline.attrs['src']})".lstrip()
+                    inline.type, inline.tag, inline.children, inline.content = "text", "", None, words
 
+    shown_as = {"softbreak": "hardbreak", "html_inline": "text"}
     Markdown.elements = {
         **markdown.Markdown.elements,
+        "html_block": Html,
         "heading_open": Heading,
         "fence": CodeBlock,
         "code_block": CodeBlock,

@@ -92,7 +92,7 @@ def explain(error: Exception) -> int:
             text, code = f"{error.filename or 'the system'}: {error.strerror or type(error).__name__}", 1
         case _:
             text, code = f"a bug: {type(error).__name__}: report it with what you ran", 1
-    print(f"turnbridge: {text}", file=sys.stderr)
+    print(f"turnbridge: {visible(text)}", file=sys.stderr)
     return code
 
 

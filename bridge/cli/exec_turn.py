@@ -42,7 +42,7 @@ def register(commands: Commands) -> None:
         metavar="NAME",
         help="go on with this one (default: a new one each time)",
     )
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="stop the turn after so long")
+    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="stop the turn after so long")
     parser.add_argument("--json", action="store_true", help="print one object: text, files, notice")
     add_account(parser)
     add_home(parser)
@@ -138,6 +138,16 @@ class Answer:
             path = Path(str(file["path"]))
             about = chat_files.described(path, path.stat().st_size)
             print(f"{chat_files.shown(path)} ({about})", file=sys.stderr)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{visible(text)} is no number of seconds over 0")
+    return seconds
 
 
 def _prompt(given: str) -> str:

@@ -72,6 +72,7 @@ def test_what_passes_by_itself_is_told_from_what_does_not() -> None:
                 (500, NotReadyError, "is not ready"),
                 (None, HungUpError, "hung up"),
                 (404, BridgeError, "console:local is not served: look at turnbridge status"),
+                (413, BridgeError, "the message is too long, over about 1 MiB: send a part"),
                 (400, BridgeError, "status 400"),
             ):
                 fake.refusals.append(status)

@@ -120,6 +120,27 @@ def test_addresses_are_shown_and_never_hidden_behind_other_words() -> None:
     assert "\x1b]8" not in seen.raw
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a Vec<String> in <div class='x'>",
+        "<!-- hidden -->visible",
+        "<details>\n  inner\n  </details>\n\n  after",
+        "- a <b>bold</b> one".replace("-", " •"),
+    ],
+)
+def test_tags_are_text_like_any_other(text: str) -> None:
+    seen = Seen(color_system=None, force_terminal=False)
+    seen.screen.answer(text.replace("\n  ", "\n").replace(" •", "-"))
+    assert seen.raw.strip("\n") == f"  {text}"
+
+
+def test_a_picture_is_shown_in_its_place_with_its_address() -> None:
+    seen = Seen(color_system=None, force_terminal=False)
+    seen.screen.answer("see ![a cat](http://a/c.png) and ![](/d)")
+    assert seen.raw.strip("\n") == "  see a cat (http://a/c.png) and (/d)"
+
+
 def test_without_colours_there_are_none_in_prompt_or_text() -> None:
     seen = Seen(no_color=True)
     assert seen.screen.prompt == "› "

@@ -191,3 +191,10 @@ def test_a_signal_ends_what_runs_as_an_exit_does_and_one_that_is_ignored_does_no
             assert signal.getsignal(number) is signal.SIG_DFL
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_what_was_typed_does_not_play_with_the_terminal_that_is_told_of_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    explain(ConfigError("no \x1b[2J"))
+    assert capsys.readouterr().err == "turnbridge: no \N{REPLACEMENT CHARACTER}[2J\n"

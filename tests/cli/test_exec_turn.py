@@ -241,3 +241,10 @@ def test_what_answers_earlier_messages_is_told_apart_and_not_lost(
     out, err = capsys.readouterr()
     assert (out, err) == ("mine\n", f"earlier\n{tmp_path / 'turnbridge-files' / 'a.txt'}\n")
     assert Record(home.state / "console-local.jsonl", "main").has("p2")
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
+def test_a_timeout_that_is_none_is_refused_before_anything_is_sent(seconds: str, home: Home) -> None:
+    with pytest.raises(SystemExit) as exited:
+        execute(home, "hi", f"--timeout={seconds}")
+    assert exited.value.code == 2

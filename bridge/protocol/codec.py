@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from bridge.protocol import json_rules
 from bridge.protocol.errors import ProtocolError, Reason
 from bridge.protocol.events import ServerEvent
-from bridge.protocol.inventory import is_tagged, nothing_else
+from bridge.protocol.inventory import SHAPES, SHORT, is_as_written, is_tagged, quotes_of
 from bridge.protocol.messages import ClientMessage
 from bridge.protocol.wire import Wire, write
 
@@ -42,7 +42,15 @@ def reader(wire: Any, otherwise: Callable[[bytes], Any] | None = None) -> Callab
             if otherwise is None or (refusal.reason, refusal.field) != (Reason.UNKNOWN_VARIANT, "type"):
                 raise refusal from None  # its text holds the values
             return otherwise(line)
-        if not nothing_else(line, model):
+        quotes, integers, free = SHAPES[type(model)]
+        if (line.count(b'"') if len(line) < SHORT else quotes_of(line)) == quotes:
+            fields = model.__dict__
+            for name in integers:
+                if not fields[name]:
+                    break  # it may have been -0
+            else:
+                return model
+        if not is_as_written(line, model, free):
             _check(json_rules.parse(line), model)
         return model
 

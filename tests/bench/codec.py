@@ -32,29 +32,29 @@ CHINESE = "这是一段普通长度的中文回复，里面有标点。" * 1100
 
 
 def small() -> dict[str, list[Wire]]:
-    """The frames of an ordinary turn, by the row that they count for."""
+    """The frames of an ordinary turn, one call and an answer in a dozen pieces, by the row they count for."""
     mix: list[Wire] = [
         messages.TurnStart(**HEAD, prompt="What is in this picture, and when was it taken?"),
         events.TurnStarted(**TURN, seq=1),
         *(
             events.AssistantDelta(**TURN, seq=n, content=text)
-            for n, text in enumerate((" one", " two, ", "三"), 2)
+            for n, text in enumerate((" one", " two, ", "三") * 4, 2)
         ),
         events.ToolProposed(
-            **TURN, seq=5, call_id="c1", name="read_file", arguments={"path": "notes/a.md", "limit": 200}
+            **TURN, seq=14, call_id="c1", name="read_file", arguments={"path": "notes/a.md", "limit": 200}
         ),
-        events.ToolStarted(**TURN, seq=6, call_id="c1", name="read_file"),
+        events.ToolStarted(**TURN, seq=15, call_id="c1", name="read_file"),
         events.ToolCompleted(
             **TURN,
-            seq=7,
+            seq=16,
             call_id="c1",
             name="read_file",
             success=True,
             output='{"lines":12}',
             truncated=False,
         ),
-        events.AssistantCompleted(**TURN, seq=8, content='It says "hello" and, further down, "good bye".'),
-        events.TurnCompleted(**TURN, seq=9, steps=2, usage=shared.Usage(input_tokens=912, output_tokens=57)),
+        events.AssistantCompleted(**TURN, seq=17, content='It says "hello" and, further down, "good bye".'),
+        events.TurnCompleted(**TURN, seq=18, steps=2, usage=shared.Usage(input_tokens=912, output_tokens=57)),
     ]
     return {"small frames": mix}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """``most``: the ratio is a cost, at most ``must``; else it is a share, at least ``must``.
+    """``most``: the ratio is a cost, at most ``must``; else it is a share, at least ``must``. 0: nothing is owed.
 
     ``absolute`` tells the two sides' own medians, which mean something on the machine of the run alone.
     """
@@ -34,6 +34,8 @@ class Figure:
 
     @property
     def verdict(self) -> str:
+        if not self.must:
+            return "told"
         if not self.met:
             return "MISSED"
         return "aim met" if self._meets(self.aim) else "met"
@@ -44,6 +46,8 @@ class Figure:
 
     def _meets(self, mark: float) -> bool:
         """A ratio is judged as it is printed: to two digits."""
+        if not mark:
+            return True
         return round(self.ratio, 2) <= mark if self.most else round(self.ratio, 2) >= mark
 
 
@@ -61,8 +65,8 @@ def rows(figures: Sequence[Figure]) -> list[tuple[str, ...]]:
             one.what,
             f"{one.ratio:.2f}",
             one.spread,
-            f"{one.bound} {one.must:.2f}",
-            f"{one.aim:.2f}",
+            f"{one.bound} {one.must:.2f}" if one.must else "-",
+            f"{one.aim:.2f}" if one.aim else "-",
             one.verdict,
             one.absolute,
         )

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """``most``: the ratio is a cost, at most ``must``; else it is a share, at least ``must``. 0: nothing is owed.
+    """``most``: the ratio is a cost, at most ``must``; else it is a share, at least ``must``.
+
+    A ``must`` of 0: the figure is told, and nothing is owed by it.
 
     ``absolute`` tells the two sides' own medians, which mean something on the machine of the run alone.
     """

@@ -103,8 +103,8 @@ def test_no_bytes_make_reading_fail_otherwise(data: bytes) -> None:
 def test_a_part_says_what_it_answers_and_where_it_stands() -> None:
     part = OutboundPart("main", "m1", "c" * 32, "好", "r1", part=1, parts=3, notice="failure")
     assert wire.shown_part(WaitingPart(7, part)) == {
-        "cursor": 7, "id": "c" * 32, "reply": "r1", "conversation": "main", "reply_to": "m1", "part": 2, "parts": 3,
-        "text": "好", "notice": "failure",
+        "cursor": 7, "id": "c" * 32, "reply": "r1", "conversation": "main", "reply_to": "m1", "part": 2,
+        "parts": 3, "text": "好", "notice": "failure",
     }  # fmt: skip
 
 

@@ -17,6 +17,8 @@ from bridge.media.files import Saved, to_the_end
 from bridge.media.images import MAX_PIXELS
 from bridge.media.names import prefix_of, safe_name, unique_name
 
+_KEPT_PERCENT = 90  # of the quota, once it was reached
+
 
 class Shelf:
     """The files under ``root``, at most ``quota_bytes`` of them but for those in use.
@@ -104,11 +106,15 @@ class Shelf:
             self._bytes = await to_the_end(self._evict)
 
     def _evict(self) -> int:
-        """Remove the oldest files over the quota; blocks. Returns the bytes that stay."""
+        """Where there is more than the quota, remove the oldest files; blocks. Returns the bytes that stay.
+
+        A little room is made with it, so that not every file that comes has all others counted.
+        """
         there = files.found_in(self.root)
         total = sum(one.size for one in there)
+        goal = self._quota_bytes if total <= self._quota_bytes else self._quota_bytes * _KEPT_PERCENT // 100
         for one in there:
-            if total <= self._quota_bytes:
+            if total <= goal:
                 break
             if one.path not in self._in_use:
                 with suppress(OSError):

@@ -95,6 +95,23 @@ async def test_nothing_is_counted_again_while_there_is_room(
     assert len(walks) == 1
 
 
+async def test_a_shelf_at_its_quota_is_not_counted_again_with_every_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf, walks, found_in = shelf_at(tmp_path), list[Path](), files.found_in
+
+    def counted(root: Path) -> list[files.Found]:
+        walks.append(root)
+        return found_in(root)
+
+    monkeypatch.setattr(files, "found_in", counted)
+    for number in range(200):
+        shelf.let_go([(await put(shelf, 10, name=f"{number:03}")).path])
+    assert len(walks) <= 12
+    assert names(shelf)[-1] == "199"
+    assert 900 <= 10 * len(names(shelf)) <= 1000
+
+
 async def test_a_file_that_cannot_be_removed_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

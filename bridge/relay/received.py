@@ -15,6 +15,7 @@ from bridge.media.limits import MIB, MediaLimits, Refusal, limit_for, refusal_of
 from bridge.media.names import safe_name
 from bridge.media.shelf import Shelf
 from bridge.protocol.shared import Attachment
+from bridge.relay.settle import settled
 from bridge.relay.texts import Text
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -72,7 +73,7 @@ async def receive(message: Inbound, channel: Channel, terms: Terms, owner: bool,
         referenced = await _resolve(message, channel, terms, received, log)
         wanted = [*((file, False) for file in message.files), *((file, True) for file in referenced)]
         for remote, shared in wanted[: terms.limits.max_files]:
-            await _Bringing(remote, shared, channel, terms, owner, received, log).bring()
+            await _Bringing(remote, shared, channel, terms, owner, received, log).settle()
     except BaseException:  # stopped in the middle: no turn will own what is there already
         await received.let_go(keep=False)
         raise
@@ -88,13 +89,16 @@ async def _resolve(
         return ()
     try:
         async with asyncio.timeout(terms.resolve_seconds):
-            context = await channel.resolve(message.message_id, message.reference)
+            context = await settled(channel.resolve(message.message_id, message.reference), name="resolve")
     except (ChannelError, TimeoutError) as error:
         log.info("reference.failed", reason=str(error) or "timed out")
-        received.context = "[The message that this one refers to could not be fetched.]"
-        return ()
-    received.context = context.text
-    return context.files
+    else:
+        if not isinstance(context, Exception):
+            received.context = context.text
+            return context.files
+        log.error("reference.bug", error=context)
+    received.context = "[The message that this one refers to could not be fetched.]"
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +113,14 @@ class _Bringing:
     received: Received
     log: Logger
 
-    async def bring(self) -> None:
-        """Take the file in, or note why not."""
+    async def settle(self) -> None:
+        """Take the file in, or note why not; an adapter's bug costs this file alone."""
+        error = await settled(self._bring(), name="file")
+        if error is not None:
+            self.log.error("file.bug", error=error)
+            self._refuse("the download failed", Text.UNREADABLE_DOWNLOAD)
+
+    async def _bring(self) -> None:
         remote, terms = self.remote, self.terms
         if not remote.fetchable or not isinstance(self.channel, FetchesFiles):
             self._refuse("this platform does not give its content", Text.UNREADABLE_TYPE)

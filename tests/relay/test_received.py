@@ -181,6 +181,28 @@ async def test_a_download_that_fails_or_stalls_leaves_a_note_and_fails_nothing(t
     assert slow.refusal == (Text.UNREADABLE_DOWNLOAD, 0)
 
 
+class Buggy(FakePlatform):
+    """Fails in ways that no adapter should."""
+
+    @asynccontextmanager
+    async def _fetch(self, file: RemoteFile) -> AsyncIterator[Incoming]:
+        if file.key == "lost":
+            raise KeyError("bot-token-in-an-address")
+        async with super()._fetch(file) as incoming:
+            yield incoming
+
+    async def resolve(self, message_id: str, reference: str) -> Context:
+        raise IndexError
+
+
+async def test_an_adapter_s_bug_costs_its_file_or_reference_and_not_the_turn(tmp_path: Path) -> None:
+    got = await take(tmp_path, replace(DOCUMENT, key="lost"), IMAGE, platform=Buggy(), reference="m0")
+    assert got.notes == ["[file 报告.txt: the download failed.]"]
+    assert got.refusal == (Text.UNREADABLE_DOWNLOAD, 0)
+    assert "could not be fetched" in got.context
+    assert [attachment.name for attachment in got.attachments] == ["图.png"]
+
+
 async def test_what_the_platform_gives_nobody_is_said_with_its_transcript(tmp_path: Path) -> None:
     sticker = RemoteFile("s", FileKind.STICKER, fetchable=False)
     voice = RemoteFile("v", FileKind.AUDIO, "v.ogg", transcript="hello there")

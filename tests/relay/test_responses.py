@@ -267,7 +267,8 @@ async def test_what_nobody_fetched_within_a_day_is_a_dead_letter_and_asked_for_n
         await here.clock.advance(86_400 + 120)
         counts = await here.store.get(CountsOf(NAME))
         assert (counts.open_parts, counts.dead, counts.held) == (0, 1, 1)
-        assert await platform.attempt(message("m2", ONE)) == "echo: 1"
+        assert say(Text.EARLIER, Language.EN) in await platform.attempt(message("m2", ONE))
+        assert prompts(here) == ["long", "1"], "a turn like any other: its reply brings what was missed"
         assert "contact" in here.health.told
         assert not [told for told in here.health.told if told != "contact"]
 

@@ -29,7 +29,7 @@ from bridge.clock import unix_ms
 from bridge.errors import SessionError
 from bridge.ids import ConversationKey, MessageId, SessionId
 from bridge.protocol.limits import PROMPT_BYTES
-from bridge.relay import conversation
+from bridge.relay import conversation, received, turn
 from bridge.relay.payload import conversation_of
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import (
@@ -274,12 +274,31 @@ async def test_a_turn_without_an_end_runs_out_of_time_and_its_session_is_dropped
         await until(lambda: here.server.closed == 1)
 
 
-async def test_an_adapter_s_bug_fails_one_message_and_the_next_is_answered() -> None:
+async def test_a_bug_of_ours_fails_one_message_and_the_next_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prompt_of = turn.prompt_of
+
+    def broken(message: Inbound, got: received.Received, age_seconds: float) -> str:
+        if message.text == "one":
+            raise KeyError("body")
+        return prompt_of(message, got, age_seconds)
+
+    monkeypatch.setattr(turn, "prompt_of", broken)
+    async with desk() as here:
+        await here.say("one")
+        await here.say("two")
+        assert await here.answered(2) == [FAILURE, "echo: two"]
+        assert (await here.store.get(CountsOf(NAME))).waiting == 0
+
+
+async def test_an_adapter_s_bug_costs_what_it_was_asked_for_and_no_message() -> None:
     async with desk() as here:
         here.channel.context = KeyError("body")
         await here.say("one", reference="m0")
         await here.say("two")
-        assert await here.answered(2) == [FAILURE, "echo: two"]
+        lost = "[The message that this one refers to could not be fetched.]"
+        assert await here.answered(2) == [f"echo: {lost}\n\none", "echo: two"]
         assert (await here.store.get(CountsOf(NAME))).waiting == 0
 
 

@@ -21,6 +21,7 @@ __all__ = ["Found", "Saved", "TooLargeError", "found_in", "judge", "remove", "sa
 
 T = TypeVar("T")
 _WRITE_BYTES: Final = 262_144  # gathered before a thread is asked to write
+_UNFINISHED: Final = timedelta(hours=1)  # without a byte more: whoever wrote it is dead
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +105,19 @@ def remove(path: Path) -> None:
 def sweep(root: Path, older_than: timedelta, now: datetime, spared: Container[Path] = ()) -> int:
     """Remove the files under ``root`` that were last written before, and directories left empty; blocks.
 
-    ``root`` stays, and so do ``spared`` files. Returns how many files went. What cannot be removed stays
-    until the next time.
+    What a crash left unfinished goes sooner. ``root`` stays, and so do ``spared`` files. Returns how many files
+    went. What cannot be removed stays until the next time.
     """
     before, removed = (now - older_than).timestamp(), 0
+    unfinished_before = (now - min(older_than, _UNFINISHED)).timestamp()
     emptied: set[str] = set()
     for folder, _, names in os.walk(root, topdown=False):
         paths = [Path(folder, name) for name in names]
-        gone = sum(_remove_old(path, before) for path in paths if path not in spared)
+        gone = sum(
+            _remove_old(path, unfinished_before if path.name[0] == "." else before)
+            for path in paths
+            if path not in spared
+        )
         removed += gone
         if folder != os.fspath(root) and (gone or folder in emptied) and _remove_empty(folder):
             emptied.add(os.path.dirname(folder))

@@ -226,6 +226,13 @@ def test_what_is_spared_stays_however_old(tmp_path: Path) -> None:
     assert all_under(tmp_path) == ["a", "a/used"]
 
 
+def test_what_a_crash_left_unfinished_goes_within_hours(tmp_path: Path) -> None:
+    for name, days in ((".broken-off", 1 / 12), (".being-written", 1 / 50), ("whole", 1)):
+        aged(tmp_path / "a" / name, days)
+    assert sweep(tmp_path, 7 * DAY, NOW) == 1
+    assert all_under(tmp_path) == ["a", "a/.being-written", "a/whole"]
+
+
 def test_what_is_there_is_told_oldest_first_without_links_and_what_is_being_written(tmp_path: Path) -> None:
     new, old = aged(tmp_path / "a" / "new", 1), aged(tmp_path / "b" / "old", 8)
     aged(tmp_path / "a" / ".being-written", 9)

@@ -105,8 +105,8 @@ def remove(path: Path) -> None:
 def sweep(root: Path, older_than: timedelta, now: datetime, spared: Container[Path] = ()) -> int:
     """Remove the files under ``root`` that were last written before, and directories left empty; blocks.
 
-    What a crash left unfinished goes sooner. ``root`` stays, and so do ``spared`` files. Returns how many files
-    went. What cannot be removed stays until the next time.
+    What a crash left unfinished goes sooner. ``root`` stays, and so do ``spared`` files. Returns how many
+    files went. What cannot be removed stays until the next time.
     """
     before, removed = (now - older_than).timestamp(), 0
     unfinished_before = (now - min(older_than, _UNFINISHED)).timestamp()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import locale
 import os
 import select
 import signal
@@ -66,7 +67,8 @@ class Terminal:
     def remember(self, text: str) -> None:
         """What was typed comes back with the arrow keys."""
         if self._editor is not None and text.strip():
-            self._editor.add_history(text)
+            with suppress(UnicodeEncodeError):  # which the locale has no bytes for
+                self._editor.add_history(text)
 
     @contextmanager
     def keys(self) -> Iterator[None]:
@@ -157,6 +159,7 @@ def editor(history: Path) -> Any:
         import readline
     except ImportError:
         return None
+    speak_utf8()
     libedit = "libedit" in (readline.__doc__ or "")
     readline.set_auto_history(False)
     readline.set_history_length(HISTORY_LINES)
@@ -168,6 +171,16 @@ def editor(history: Path) -> Any:
     with suppress(OSError):
         readline.read_history_file(history)
     return readline
+
+
+def speak_utf8() -> None:
+    """Let the editor know UTF-8 where Python reads that in a locale that does not, as it does in C.
+
+    The editor goes by the environment, each time that it reads a line.
+    """
+    reads, knows = sys.stdin.encoding, locale.nl_langinfo(locale.CODESET)
+    if codecs.lookup(reads).name == "utf-8" != codecs.lookup(knows).name:
+        os.environ["LC_ALL"] = "C.UTF-8"
 
 
 def tells_pastes(editor: Any) -> bool:

@@ -32,6 +32,7 @@ class Turns:
     def __init__(self, client: ConsoleClient, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._client, self._monotonic = client, monotonic
         self.settled = 0
+        self._until = float("inf")  # when the answer is due
 
     def waiting(self) -> Iterator[Part]:
         """What waits already; each part is settled once the next one is asked for."""
@@ -49,12 +50,12 @@ class Turns:
             NotRunningError: no daemon is there, at first. StoppedError: there is no answer.
             BridgeError: the message was refused, or the daemon went away and stayed away.
         """
-        until = self._monotonic() + seconds if seconds is not None else float("inf")
+        self._until = self._monotonic() + seconds if seconds is not None else float("inf")
         try:
             if self._sent(text, files, message_id) == "busy":
                 yield Part(0, "", "", message_id, "Too many messages are waiting.", "busy", None, True)
                 return
-            yield from self._until_final(message_id, until)
+            yield from self._until_final(message_id)
         except (KeyboardInterrupt, SystemExit):
             with suppress(BridgeError):
                 self._client.recall(message_id)
@@ -66,8 +67,8 @@ class Turns:
         except AWAY[1:]:  # it is there, or was: the same id is taken once
             return self._patiently(lambda: self._client.send(message_id, text, files))
 
-    def _until_final(self, message_id: str, until: float) -> Iterator[Part]:
-        while (left := until - self._monotonic()) > 0:
+    def _until_final(self, message_id: str) -> Iterator[Part]:
+        while (left := self._until - self._monotonic()) > 0:
             parts = self._patiently(partial(self._replies, min(left, ASK_SECONDS)))
             if not parts and self._patiently(lambda: self._client.progress(message_id, 0, 0)).over:
                 parts = self._replies(0)  # it was stored before the turn was over
@@ -104,7 +105,7 @@ class Turns:
 
     def _patiently(self, call: Callable[[], R]) -> R:
         """What ``call`` gives, also when the daemon is away for a while."""
-        until = self._monotonic() + GONE_SECONDS
+        until = min(self._monotonic() + GONE_SECONDS, self._until)
         while True:
             try:
                 return call()

@@ -192,6 +192,20 @@ async def test_a_dialogue_with_a_file_a_stop_and_several_lines(home: Home) -> No
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
 
 
+async def test_utf_8_can_be_typed_in_a_locale_that_knows_none(home: Home) -> None:
+    def play(terminal: Pseudo) -> None:
+        terminal.until("/help")
+        terminal.settle()
+        for text in ("你好", "é"):
+            terminal.enter(text)
+            terminal.until(f"{'你说：' if text == '你好' else 'You said: '}{text}")
+            terminal.settle()
+        terminal.type("\x04")
+
+    async with daemon(home):
+        await in_terminal(home, play, LC_ALL="C", LANG="C")
+
+
 async def test_ctrl_c_twice_leaves_and_colours_can_be_switched_off(home: Home) -> None:
     shown: list[bytes] = []
 

@@ -1,5 +1,6 @@
 """The terminal: modes that are always undone, keys, lines, and the editor's history."""
 
+import locale
 import os
 import select
 import signal
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from bridge.cli import chat_terminal
-from bridge.cli.chat_terminal import Terminal, complete, editor, keep_history, tells_pastes
+from bridge.cli.chat_terminal import Terminal, complete, editor, keep_history, speak_utf8, tells_pastes
 
 
 class Ends:
@@ -296,3 +297,29 @@ def test_tab_completes_commands_and_paths(tmp_path: Path, monkeypatch: pytest.Mo
     assert complete("", 0) is None
     assert complete("/file a", 0) == "/file a\\ b.png "
     assert complete("/stop a", 0) is None
+
+
+@pytest.mark.parametrize(
+    ("reads", "knows", "then"),
+    [("utf-8", "ANSI_X3.4-1968", "C.UTF-8"), ("utf-8", "UTF-8", "x"), ("latin-1", "ISO-8859-1", "x")],
+)
+def test_the_editor_is_told_of_utf_8_where_only_python_reads_it(
+    reads: str, knows: str, then: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "x")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(encoding=reads))
+    monkeypatch.setattr(locale, "nl_langinfo", lambda item: knows)
+    speak_utf8()
+    assert os.environ["LC_ALL"] == then
+
+
+def test_what_the_locale_has_no_bytes_for_is_only_not_remembered(
+    ends: Ends, fake: FakeEditor, history: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(text: str) -> None:
+        raise UnicodeEncodeError("locale", text, 0, 1, "encoding error")
+
+    with ends.terminal.opened(history):
+        monkeypatch.setattr(fake, "add_history", refuses)
+        ends.terminal.remember("é")
+    assert fake.added == []

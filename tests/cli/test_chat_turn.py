@@ -1,11 +1,12 @@
 """One message and its answer: it ends with the last part, in time, or with the truth."""
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
 
 from bridge.cli import chat_turn
-from bridge.cli.chat_client import HungUpError
+from bridge.cli.chat_client import ConsoleClient, HungUpError, NotReadyError
 from bridge.cli.chat_turn import StoppedError, Turns, new_id
 from bridge.cli.common import NotRunningError
 from tests.cli.console import FakeConsole, client_of, console_home, fake_console, part, turn
@@ -24,10 +25,12 @@ def fake() -> Iterator[FakeConsole]:
         yield served
 
 
-def turns_of(fake: FakeConsole) -> Turns:
-    from bridge.cli.chat_client import ConsoleClient
+def client_at(fake: FakeConsole) -> ConsoleClient:
+    return ConsoleClient(fake.path, "local", "main", "turnbridge run")
 
-    return Turns(ConsoleClient(fake.path, "local", "main", "turnbridge run"))
+
+def turns_of(fake: FakeConsole) -> Turns:
+    return Turns(client_at(fake))
 
 
 def texts(turns: Turns, seconds: float | None = None) -> list[str]:
@@ -158,3 +161,11 @@ def test_what_waits_is_given_page_by_page(fake: FakeConsole) -> None:
 
 def test_ids_differ() -> None:
     assert new_id() != new_id()
+
+
+def test_a_daemon_that_is_away_is_not_waited_for_longer_than_for_the_answer(fake: FakeConsole) -> None:
+    fake.refusals += [503] * 100
+    turns = Turns(client_at(fake), itertools.count().__next__)  # each look at the clock is a second later
+    with pytest.raises(NotReadyError):
+        texts(turns, 10)
+    assert len(fake.refusals) > 80

@@ -222,7 +222,7 @@ def life_seconds(value: object) -> float:
 
 def segment(value: str) -> str:
     """``value`` as one part of a path, whatever is in it."""
-    return quote(value, safe="")
+    return quote(value, safe="", errors="replace")
 
 
 def _is_file(stream: Stream) -> bool:

@@ -236,3 +236,8 @@ async def test_a_late_refusal_of_an_old_token_leaves_the_new_one(stack: Any) -> 
         tokens.drop("t-an-older-one")
         assert await tokens.get() == token
         assert fake.interface.token_calls == 1
+
+
+def test_anything_is_one_part_of_a_path() -> None:
+    assert segment("a/b?c#好 %2f") == "a%2Fb%3Fc%23%E5%A5%BD%20%252f"
+    assert segment("\ud800") == "%3F"

@@ -250,6 +250,23 @@ async def test_past_the_idempotent_time_the_repeat_is_marked_and_has_a_new_id(tm
         assert await counts(here) == (0, 0, 0)
 
 
+@pytest.mark.parametrize(("size", "ids"), [(3, 1), (26_214_400, 2)])
+async def test_a_client_id_counts_as_forgotten_while_a_send_could_still_be_under_way(
+    tmp_path: Path, size: int, ids: int
+) -> None:
+    copy = tmp_path / "copy"
+    copy.write_text("abc")
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [OutcomeUnknownError("timed out"), UnreachableError("down", 3300)]
+        await here.post("a", "", [ReplyFile(str(copy), "x.mp4", "video/mp4", size)])
+        await until(lambda: len(here.channel.sent) == 1 and bool(here.clock.waits()))
+        await here.clock.advance(10)
+        await until(lambda: len(here.channel.sent) == 2 and bool(here.clock.waits()))
+        await here.clock.advance(3390)
+        await until(lambda: len(here.channel.sent) == 3)
+        assert len({part.client_id for part in here.channel.sent}) == ids
+
+
 async def test_without_idempotency_one_marked_repeat_and_then_a_dead_letter(tmp_path: Path) -> None:
     async with desk(tmp_path, spec=replace(SPEC, idempotent_seconds=0)) as here:
         here.channel.script["a"] = [OutcomeUnknownError("timed out"), OutcomeUnknownError("timed out")]

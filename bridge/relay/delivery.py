@@ -318,6 +318,5 @@ class Delivery:
         text = outbox.held_text(rest, language_of(part.body, "auto")) if hold and not part.transient else ""
         step = Hold(part.part_id, state, text, unix_ms(self._clock.now()), reason)
         done = await self._store.do(step)
-        for _ in rest:
-            lane.take_off()
+        lane.take_off_reply(part.reply_id)  # some may have been dropped meanwhile
         self._release(outbox.copies_of(done.released))

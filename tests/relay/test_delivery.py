@@ -40,6 +40,7 @@ from bridge.store.contract import (
     Collect,
     CountsOf,
     HeldTexts,
+    Hold,
     OpenParts,
     OutboxPart,
     Post,
@@ -583,6 +584,30 @@ async def test_a_part_that_is_dropped_on_its_way_is_not_tried_again(tmp_path: Pa
         here.channel.release.set_result(None)
         await settle()
         assert here.channel.texts() == ["first", "second"]
+
+
+async def test_a_reply_that_is_dropped_while_it_is_being_ended_takes_no_other_part_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk(tmp_path) as here:
+        taken, gate, do = asyncio.Event(), asyncio.Event(), here.store.do
+
+        async def late(step: Any) -> Any:
+            done = await do(step)
+            if isinstance(step, Hold):
+                taken.set()
+                await gate.wait()
+            return done
+
+        monkeypatch.setattr(here.store, "do", late)
+        here.channel.script["a"] = [Refused("no")]
+        await here.post("a", "one " * 60)
+        await here.post("a", "two")
+        await taken.wait()
+        here.delivery.drop_reply(here.seen[0].reply_id)
+        gate.set()
+        await settle()
+        assert here.channel.texts()[1:] == ["two"]
 
 
 async def test_where_there_is_no_way_out_parts_wait_in_silence(tmp_path: Path) -> None:

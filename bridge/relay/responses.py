@@ -103,10 +103,19 @@ class Responses:
         if known is not None and known.is_fresh(self._clock.monotonic()):
             return known.answer or plain
         since = await self._waits_since(message, result)
-        if since is None or self._closed or len(self._held) >= MOST_HELD:
+        if since is None:
             return plain
+        offer = Offer(message.message_id, message.to, reading)
         known = known or self._remember(message.message_id, Known(since))
-        return await self._hold(Offer(message.message_id, message.to, reading), message, known, plain)
+        if self._closed or len(self._held) - (offer.message_id in self._held) >= MOST_HELD:
+            return await self._unheld(offer, message, known, plain)
+        return await self._hold(offer, message, known, plain)
+
+    async def _unheld(self, offer: Offer, message: Inbound, known: Known, plain: Answer) -> AnyAnswer:
+        """For a request too many, or at the end of the run: its user must not be left without a word."""
+        if self._sends:
+            return plain
+        return NoAnswer() if self._closed else await self._wait_on(offer, message, known, plain)
 
     def close(self) -> None:
         """The run ends, and with it every hold."""
@@ -168,7 +177,7 @@ class Responses:
             return plain
         is_last = self._clock.monotonic() - known.since >= self._channel.repeat_seconds
         if is_last and not offer.ended.is_set():
-            return (await self._later(offer, message, known) if self._awaited(message) else None) or plain
+            return await self._wait_on(offer, message, known, plain)
         await happens(offer.ended, LINGER_SECONDS, self._clock)
         return NoAnswer()
 
@@ -177,8 +186,11 @@ class Responses:
             known.answer, known.given_at = answer, self._clock.monotonic()
         offer.written(how)
 
+    async def _wait_on(self, offer: Offer, message: Inbound, known: Known, plain: Answer) -> Answer:
+        """The platform is not to come again: where anything is awaited, its user is told how to get it."""
+        return (await self._later(offer, message, known) if self._awaited(message) else None) or plain
+
     async def _later(self, offer: Offer, message: Inbound, known: Known) -> Answer | None:
-        """The platform does not come again: its user is told how to get the answer."""
         language = language_of(message.text, self._language)
         part = OutboundPart(
             to=message.to,

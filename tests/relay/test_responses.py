@@ -433,9 +433,13 @@ async def test_only_so_many_requests_are_held(monkeypatch: pytest.MonkeyPatch) -
         platform = Platform(here)
         first = tasks.create_task(platform.attempt(message("m1", "hi")))
         await platform.held()
-        assert await platform.attempt(message("m2", "hi", STRANGER)) == "accepted"
+        assert await platform.attempt(message("m2", "hi", STRANGER)) == LATER, "its user knows how to get it"
+        assert await platform.attempt(message("m2", "hi", STRANGER)) == LATER
+        again = tasks.create_task(platform.attempt(message("m1", "hi")))
+        await until(first.done)
+        assert not again.done(), "a repeat takes the place of what is held for it"
         await here.clock.advance(20)
-        assert await first == "-"
+        assert (await first, await again) == ("-", "-")
         last = tasks.create_task(platform.attempt(message("m3", "hi", "another")))
         await platform.held()
         run = here.account._run
@@ -444,6 +448,24 @@ async def test_only_so_many_requests_are_held(monkeypatch: pytest.MonkeyPatch) -
         assert list(run.responses._known) == ["m3"]
         await here.clock.advance(20)
         assert await last == "-"
+
+
+async def test_where_answers_are_sent_a_request_too_many_has_its_plain_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(responses, "MOST_HELD", 0)
+    async with desk(RespondingChannel(), script={"turn": Held()}) as here:
+        assert await Platform(here).attempt(message("m1", "hi")) == "accepted"
+
+
+@pytest.mark.parametrize(("channel", "expected"), [(SilentChannel, "-"), (RespondingChannel, "accepted")])
+async def test_a_request_that_is_claimed_as_the_run_ends_comes_again(channel: Any, expected: str) -> None:
+    async with desk(channel(), script={"turn": Held()}) as here:
+        run = here.account._run
+        assert run is not None
+        assert run.responses is not None
+        run.responses.close()
+        assert await Platform(here).attempt(message("m1", "hi")) == expected
 
 
 async def test_what_is_over_for_long_is_not_remembered() -> None:

@@ -70,12 +70,15 @@ class Shelf:
     async def find(
         self, folder: Path, key: str, declared: str = "", max_pixels: int = MAX_PIXELS
     ) -> Saved | None:
-        """The file that was saved in ``folder`` under ``key``, as good as new again; None: it is gone."""
+        """The file that was saved in ``folder`` under ``key``, good as new again; None: it cannot be read."""
         async with self._lock:
             path = await asyncio.to_thread(_find, folder, prefix_of(key))
             if path is None:
                 return None
-            saved = await asyncio.to_thread(files.judge, path, declared, max_pixels)
+            try:
+                saved = await asyncio.to_thread(files.judge, path, declared, max_pixels)
+            except OSError:
+                return None
             self._in_use[path] += 1
             return saved
 

@@ -95,6 +95,22 @@ async def test_nothing_is_counted_again_while_there_is_room(
     assert len(walks) == 1
 
 
+async def test_a_file_that_cannot_be_read_any_more_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = shelf_at(tmp_path)
+    saved = await put(shelf, 10, key="k")
+    shelf.let_go([saved.path])
+
+    def vanished(*_: object) -> Saved:
+        raise FileNotFoundError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "judge", vanished)
+        assert await shelf.find(saved.path.parent, "k") is None
+    assert (await shelf.find(saved.path.parent, "k")) is not None
+
+
 async def test_a_shelf_at_its_quota_is_not_counted_again_with_every_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,7 @@ _UNHOLD = """
     DELETE FROM held WHERE account = ? AND carrier = 0
         AND EXISTS (SELECT 1 FROM parts WHERE parts.id = held.origin AND parts.message = ?)
 """
+_FORGET_DEAD = "UPDATE parts SET dead = 0 WHERE account = ? AND message = ? AND dead = 1"
 _EDIT = """
     UPDATE messages SET payload = ?1, revision = ?2
     WHERE account = ?3 AND message_id = ?4 AND conversation = ?5 AND state = 'claimed' AND revision < ?2
@@ -48,6 +49,7 @@ def recall(db: Cursor, step: Recall) -> TakenBack:
     if state in _OVER and not db.execute(_UNHOLD, (step.account, row)).rowcount:
         return TakenBack(Changed.KNOWN if reason == RECALLED else Changed.TOO_LATE)
     released = _skip_parts(db, step.account, row, step.now_ms)
+    db.execute(_FORGET_DEAD, (step.account, row))
     db.execute(_END, (RECALLED, step.now_ms, row))
     return TakenBack(Changed.DONE, released)
 

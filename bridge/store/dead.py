@@ -18,16 +18,18 @@ _LETTER = """
     WHERE id = ? AND dead = 1 AND kind = 'text'
 """
 _RIDES = "SELECT EXISTS (SELECT 1 FROM held WHERE origin = ? AND carrier > 0)"
-# The letter and the texts that were skipped or given up behind it: what arrived has no text any more.
+# The letter and the texts that were skipped or given up behind it: what arrived has no text any more, and what
+# was sent once more neither. One that was marked may have arrived before.
 _REST = """
-    SELECT id, body FROM parts
-    WHERE id BETWEEN ? AND ? AND kind = 'text' AND (dead = 1 OR state = 'skipped') ORDER BY id
+    SELECT id, body, marked OR state = 'unknown' FROM parts
+    WHERE id BETWEEN ? AND ? AND kind = 'text' AND body != '' AND (dead = 1 OR state = 'skipped') ORDER BY id
 """
 _INSERT = """
     INSERT INTO parts (account, reply_id, message, conversation, recipient, reply_to, part, parts, kind, body,
-                       client_id, transient, carries, own_text, created_ms)
-    VALUES (?, ?, 0, ?, ?, ?, ?, ?, 'text', ?, ?, 0, 0, '', ?)
+                       client_id, marked, transient, carries, own_text, created_ms)
+    VALUES (?, ?, 0, ?, ?, ?, ?, ?, 'text', ?, ?, ?, 0, 0, '', ?)
 """
+_MOVED = "UPDATE parts SET dead = 0, body = '' WHERE id = ?"
 _ALIVE = "UPDATE parts SET dead = 0 WHERE id = ? AND dead = 1"
 _UNHOLD = "DELETE FROM held WHERE origin = ? AND carrier = 0"
 _OLD = "SELECT id FROM parts WHERE dead = 1 AND ended_ms < ?"
@@ -47,11 +49,11 @@ def revive(db: Cursor, step: Revive) -> Revived | None:
     if db.execute(_RIDES, (first,)).fetchone()[0]:
         return None
     rest = db.execute(_REST, (step.part_id, last)).fetchall()
-    for number, (part_id, body) in enumerate(rest):
+    for number, (part_id, body, marked) in enumerate(rest):
         client_id = sha256(f"{step.reply_id}.{number}".encode()).hexdigest()[:32]
         values = (account, step.reply_id, conversation, to, reply_to, number, len(rest), body, client_id)
-        db.execute(_INSERT, (*values, step.now_ms))
-        db.execute(_ALIVE, (part_id,))
+        db.execute(_INSERT, (*values, marked, step.now_ms))
+        db.execute(_MOVED, (part_id,))
     db.execute(_UNHOLD, (first,))
     return Revived(AccountId(account), step.reply_id)
 

@@ -48,9 +48,9 @@ class Revived:
 class Revive(Step[Revived | None]):
     """Send a dead letter once more: its text and what was skipped behind it, as a new reply.
 
-    It is no dead letter then, and no later reply carries its text. None: there is no such dead letter, it is
-    a file, whose copy is gone, or its text rides in a reply that is on its way. The new client ids are made
-    of ``reply_id``, which must be new and random.
+    What may have arrived before is marked. It is no dead letter then, and no later reply carries its text.
+    None: there is no such dead letter, it is a file, whose copy is gone, or its text rides in a reply that is
+    on its way. The new client ids are made of ``reply_id``, which must be new and random.
     """
 
     part_id: PartId

@@ -98,7 +98,8 @@ class Model:
 
     def dead(self) -> int:
         ends = (PartState.REFUSED, PartState.EXPIRED, PartState.UNKNOWN)
-        return sum(part.state in ends for parts in self.replies for part in parts)
+        parts = [part for parts in self.replies for part in parts if part.message not in self.recalled]
+        return sum(part.state in ends for part in parts)
 
     def _claim(self, message: NewMessage) -> ClaimVerdict:
         known = self.digests.get(message.message_id)

@@ -20,6 +20,7 @@ from bridge.store.contract import (
     PartState,
     Prune,
     Recall,
+    Revive,
     Sending,
     Settle,
     Settled,
@@ -38,6 +39,7 @@ from tests.store.values import (
     SESSION,
     answer,
     claim,
+    dead,
     file,
     held,
     message,
@@ -131,6 +133,16 @@ class ChangesContract:
             assert await store.do(recall()) == DONE
             assert await held(store) == ["lost n"]
             assert await store.do(recall()) == TakenBack(Changed.KNOWN)
+
+    async def test_what_was_given_up_of_an_answer_goes_with_its_message(self, opened: Open) -> None:
+        async with opened() as store:
+            await store.do(claim())
+            ids = await store.do(answer(answered=reply(text("a"), text("b"))))
+            await store.do(Settle(ids[0], PartState.UNKNOWN, 1550))
+            assert await dead(store) == 1
+            assert await store.do(recall()) == DONE
+            assert await dead(store) == 0
+            assert await store.do(Revive(ids[0], "new", 1700)) is None
 
     async def test_a_recall_that_comes_first_makes_the_message_a_duplicate(self, opened: Open) -> None:
         async with opened() as store:

@@ -11,6 +11,7 @@ from bridge.store.contract import (
     DeadLetters,
     HeldTexts,
     Hold,
+    Mark,
     PartState,
     Post,
     Revive,
@@ -67,6 +68,26 @@ class DeadContract:
             assert {one.message_id for one in parts} == {""}
             assert (await dead(store), await held(store)) == (0, [])
             assert await store.do(Revive(ids[1], "again", 5000)) is None
+
+    async def test_what_may_have_arrived_is_sent_once_more_with_a_mark(self, opened: Open) -> None:
+        async with opened() as store:
+            ids = await post(store, reply(text("a"), text("b"), text("c")))
+            await store.do(Settle(ids[0], PartState.UNKNOWN, 3000))
+            await store.do(Mark(ids[1], "other id", 3000))
+            await store.do(Hold(ids[1], PartState.REFUSED, "b\nc", 3000))
+            await store.do(Revive(ids[0], "new", 4000))
+            assert [(one.body, one.marked) for one in await open_parts(store)] == [
+                ("a", True), ("b", True), ("c", False),
+            ]  # fmt: skip
+
+    async def test_what_was_sent_once_more_with_one_letter_is_not_with_another(self, opened: Open) -> None:
+        async with opened() as store:
+            ids = await post(store, reply(text("a"), text("b"), text("c")))
+            await store.do(Settle(ids[0], PartState.UNKNOWN, 3000))
+            await store.do(Hold(ids[1], PartState.REFUSED, "b\nc", 3000))
+            for letter, reply_id in ((ids[1], "new"), (ids[0], "newer")):
+                await store.do(Revive(letter, reply_id, 4000))
+            assert [one.body for one in await open_parts(store)] == ["b", "c", "a"]
 
     async def test_a_letter_whose_text_rides_in_a_reply_is_left_alone(self, opened: Open) -> None:
         async with opened() as store:

@@ -281,13 +281,14 @@ class Account:
     async def _pushed(self, run: Run, channel: Pushed, request: Request) -> AnyAnswer:
         if self._store.backlog() > self._setup.config.store.max_waiting:
             return RETRY_LATER
+        began = self._clock.monotonic()
         reading = channel.read(request, run.identity)
         if isinstance(reading, Answer):
             return reading
         self._platform.learn(reading.platform_time)
         results = await run.claims.take(reading.items, unix_ms(request.received_at))
         if run.responses is not None:
-            return await run.responses.answer(reading, results)
+            return await run.responses.answer(reading, results, began)
         return channel.answer(reading, results)
 
     # --- out ----------------------------------------------------------

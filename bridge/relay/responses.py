@@ -93,8 +93,8 @@ class Responses:
         asks = not self._sends and not message.files and message.text.strip() in _ASKS
         return ASKED if asks and self._awaited(message) else ""
 
-    async def answer(self, reading: Reading, results: Sequence[Claimed]) -> AnyAnswer:
-        """The response to a push whose items are durable."""
+    async def answer(self, reading: Reading, results: Sequence[Claimed], began: float) -> AnyAnswer:
+        """The response to a push whose items are durable. ``began``: when it came, by the monotonic clock."""
         plain = self._channel.answer(reading, results)
         message, result = _answered_in(reading, results)
         if message is None:
@@ -106,10 +106,11 @@ class Responses:
         if since is None:
             return plain
         offer = Offer(message.message_id, message.to, reading)
+        until = began + self._channel.hold_seconds  # the platform does not wait for our disk
         known = known or self._remember(message.message_id, Known(since))
         if self._closed or len(self._held) - (offer.message_id in self._held) >= MOST_HELD:
             return await self._unheld(offer, message, known, plain)
-        return await self._hold(offer, message, known, plain)
+        return await self._hold(offer, message, known, plain, until)
 
     async def _unheld(self, offer: Offer, message: Inbound, known: Known, plain: Answer) -> AnyAnswer:
         """For a request too many, or at the end of the run: its user must not be left without a word."""
@@ -143,7 +144,9 @@ class Responses:
             self._known.popitem(last=False)
         return known
 
-    async def _hold(self, offer: Offer, message: Inbound, known: Known, plain: Answer) -> AnyAnswer:
+    async def _hold(
+        self, offer: Offer, message: Inbound, known: Known, plain: Answer, until: float
+    ) -> AnyAnswer:
         if (earlier := self._held.get(offer.message_id)) is not None:
             earlier.end()  # the platform has come again: it reads nothing there any more
         self._held[offer.message_id] = offer
@@ -151,7 +154,7 @@ class Responses:
         self._stir(offer.to)
         passed_on = False
         try:
-            await self._until_over(offer)
+            await self._until_over(offer, until)
             served = await self._end(offer, message, known, plain)
             passed_on = isinstance(served, SentAnswer)
             return served
@@ -163,9 +166,9 @@ class Responses:
             if self._held.get(offer.message_id) is offer:
                 del self._held[offer.message_id]
 
-    async def _until_over(self, offer: Offer) -> None:
+    async def _until_over(self, offer: Offer, until: float) -> None:
         """A response that is being made when the time is up is waited for."""
-        if not await happens(offer.over, self._channel.hold_seconds, self._clock):
+        if not await happens(offer.over, until - self._clock.monotonic(), self._clock):
             self._offers.remove(offer)
             if offer.is_taken:
                 await offer.over.wait()

@@ -7,6 +7,7 @@ import pytest
 
 from bridge.channel import (
     Answer,
+    Claimed,
     CredentialsError,
     FileKind,
     OutboundPart,
@@ -111,6 +112,29 @@ async def test_a_request_that_nobody_repeats_is_let_go_in_the_end() -> None:
         assert not first.done()
         await here.clock.advance(0.2)
         assert await first == "-"
+
+
+async def test_what_making_it_durable_took_is_part_of_the_hold() -> None:
+    held = Held()
+    async with desk(SilentChannel(), script={"turn": held}) as here, asyncio.TaskGroup() as tasks:
+        run = here.account._run
+        assert run is not None
+        take = run.claims.take
+
+        async def slowly(*args: Any) -> list[Claimed]:
+            await here.clock.sleep(3)
+            return await take(*args)
+
+        run.claims.take = slowly  # type: ignore[method-assign]  # as on a slow disk
+        platform = Platform(here)
+        first = tasks.create_task(platform.attempt(message("m1", "hi")))
+        await settle()
+        await here.clock.advance(3)
+        await platform.held()
+        await here.clock.advance(HOLD - 3)
+        held.let_go("hi")
+        await here.clock.advance(responses.LINGER_SECONDS)
+        assert await first == "-", "the platform has hung up: the answer waits for its repeat"
 
 
 async def test_an_answer_whose_client_was_gone_goes_to_the_next_request() -> None:

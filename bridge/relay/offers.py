@@ -13,7 +13,7 @@ class Offer:
     def __init__(self, message_id: str, to: str, reading: Reading) -> None:
         self.message_id, self.to, self.reading = message_id, to, reading
         self.answer: Answer | None = None
-        self.is_taken = False
+        self.is_taken = self.is_late = False
         self.over, self.ended = asyncio.Event(), asyncio.Event()
         self._written: asyncio.Future[bool | None] = asyncio.get_running_loop().create_future()
 
@@ -50,7 +50,8 @@ class Offers:
         self._waiting.setdefault(offer.to, []).append(offer)
 
     def remove(self, offer: Offer) -> None:
-        """It does not wait (any more)."""
+        """It does not wait (any more): one that is taken is over if it is put back."""
+        offer.is_late = offer.is_taken
         waiting = self._waiting.get(offer.to, [])
         if offer in waiting:
             waiting.remove(offer)
@@ -74,7 +75,9 @@ class Offers:
         return offer
 
     def put_back(self, offer: Offer) -> None:
-        """It was not used: it waits again."""
+        """It was not used: it waits again, unless its time is up."""
         offer.is_taken = False
-        if not offer.over.is_set():
+        if offer.is_late:
+            offer.fail()
+        elif not offer.over.is_set():
             self.add(offer)

@@ -35,9 +35,10 @@ class Recall(Step[TakenBack]):
     """A message is taken back: it is done, for the reason ``recalled``, wherever it was on its way.
 
     Claimed, it does not start any more; running, it gets no answer; answered, its open parts are SKIPPED and
-    never held, and what they carried is held again; done, what is held of its answer goes. No dead letter
-    of its answer is left. One that was never seen is remembered as recalled, so that its late delivery is a duplicate. ``conversation`` is the
-    message's own as the caller read it, None where there was no such message.
+    never held, and what they carried is held again; done, what is held of its answer goes. No dead letter of
+    its answer is left. One that was never seen is remembered as recalled, so that its late delivery is a
+    duplicate. ``conversation`` is the message's own as the caller read it, None where there was no such
+    message.
     """
 
     account: AccountId

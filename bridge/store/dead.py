@@ -18,8 +18,8 @@ _LETTER = """
     WHERE id = ? AND dead = 1 AND kind = 'text'
 """
 _RIDES = "SELECT EXISTS (SELECT 1 FROM held WHERE origin = ? AND carrier > 0)"
-# The letter and the texts that were skipped or given up behind it: what arrived has no text any more, and what
-# was sent once more neither. One that was marked may have arrived before.
+# The letter and the texts that were skipped or given up behind it: what arrived has no text any more, nor
+# has what was sent once more. One that was marked may have arrived before.
 _REST = """
     SELECT id, body, marked OR state = 'unknown' FROM parts
     WHERE id BETWEEN ? AND ? AND kind = 'text' AND body != '' AND (dead = 1 OR state = 'skipped') ORDER BY id

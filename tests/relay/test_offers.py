@@ -1,8 +1,11 @@
 import asyncio
 
-from bridge.channel import Answer, Reading
-from bridge.channel.testing.clock import settle
+from bridge.channel import Answer, OutboundFile, OutboundPart, Reading, Refused
+from bridge.channel.testing.clock import settle, until
 from bridge.relay.offers import Offer, Offers
+from bridge.relay.responses import LINGER_SECONDS
+from tests.relay.harness import desk, message
+from tests.relay.responding import HOLD, Platform, SilentChannel
 
 ANSWER = Answer(200)
 
@@ -54,6 +57,41 @@ async def test_what_was_not_used_waits_again_unless_it_is_over() -> None:
     one.end()
     offers.put_back(one)
     assert not offers.waits("to")
+
+
+async def test_what_is_put_back_when_its_time_is_up_is_over() -> None:
+    offers, one = Offers(), offer()
+    offers.add(one)
+    assert offers.take("to", "") is one
+    offers.remove(one)
+    assert not one.over.is_set(), "its response is being made"
+    offers.put_back(one)
+    assert (one.over.is_set(), offers.waits("to")) == (True, False)
+
+
+class Late(SilentChannel):
+    """Takes its time, and refuses then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+
+    async def respond(self, reading: Reading, part: OutboundPart | OutboundFile) -> Answer | Refused:
+        self.made.append(part)
+        await self.gate.wait()
+        return Refused("no")
+
+
+async def test_a_request_whose_response_is_refused_after_its_time_is_let_go() -> None:
+    async with desk(Late()) as here, asyncio.TaskGroup() as tasks:
+        attempt = tasks.create_task(Platform(here).attempt(message("m1", "hi")))
+        await until(lambda: len(here.channel.made) == 1)
+        await here.clock.advance(HOLD + 1)
+        here.channel.gate.set()
+        await settle()
+        await here.clock.advance(LINGER_SECONDS + 1)
+        await until(attempt.done, rounds=1000)
+        assert attempt.result() == "-"
 
 
 async def test_removing_what_does_not_wait_changes_nothing() -> None:

@@ -241,7 +241,8 @@ class Account:
             if one.state is MessageState.CLAIMED and not self._setup.policy.answers(inbound.sender):
                 now_ms = unix_ms(self._clock.now())
                 reason = "sender_not_answered"
-                await self._store.do(EndClaim(self._setup.name, one.message_id, None, now_ms, reason))
+                name, revision = self._setup.name, one.revision
+                await self._store.do(EndClaim(name, one.message_id, None, now_ms, reason, revision))
                 self._log.info("intake.ignored", reason=reason)
             else:
                 wanted.append((one, inbound))

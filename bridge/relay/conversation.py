@@ -274,10 +274,11 @@ class Conversation:
         self._work.deliver(outbox.stored_parts(account, MessageId(""), earlier, ids, now_ms, ""))
 
     async def _store_reply(self, message: Message, reply: Reply | None, reason: str) -> bool:
-        """End the claim. False: it was not open any more, so nothing is sent, as after a recall."""
+        """End the claim. False: it was not open any more, or is another, as after a recall or an edit."""
         now_ms = self._now_ms()
         account, message_id = self._work.account, message.message_id
-        ids = await self._work.store.do(Answer(account, message_id, reply, now_ms, reason))
+        step = Answer(account, message_id, reply, now_ms, reason, message.revision)
+        ids = await self._work.store.do(step)
         if reply is not None and ids:
             self._work.deliver(outbox.stored_parts(account, message_id, reply, ids, now_ms, reason))
         elif reply is not None:

@@ -184,8 +184,8 @@ class Start(Step[bool]):
 class Answer(Step[tuple[PartId, ...]]):
     """End a claim: claimed or running → answered, its reply in the outbox; without a reply → done.
 
-    Returns the new parts' ids; () when the message was not open any more (nothing is stored then).
-    Held texts in ``reply.carried`` become carried.
+    Returns the new parts' ids; () when the message was not open any more, or waits and was edited since
+    ``revision`` (nothing is stored then). Held texts in ``reply.carried`` become carried.
     """
 
     account: AccountId
@@ -193,6 +193,7 @@ class Answer(Step[tuple[PartId, ...]]):
     reply: Reply | None
     now_ms: int
     reason: str = ""
+    revision: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,14 @@ _START = """
     UPDATE messages SET state = 'running', session_id = ?
     WHERE account = ? AND message_id = ? AND state = 'claimed' AND revision = ?
 """
-_OPEN = "SELECT id FROM messages WHERE account = ? AND message_id = ? AND state IN ('claimed', 'running')"
+_OPEN = """
+    SELECT id FROM messages WHERE account = ? AND message_id = ?
+        AND (state = 'running' OR state = 'claimed' AND revision = ?)
+"""
 _ANSWER = "UPDATE messages SET state = 'answered', reason = ? WHERE id = ?"
 _END = """
     UPDATE messages SET state = 'done', reason = ?, payload = '', ended_ms = ?
-    WHERE account = ? AND message_id = ? AND state IN ('claimed', 'running')
+    WHERE account = ? AND message_id = ? AND (state = 'running' OR state = 'claimed' AND revision = ?)
 """
 _DIGEST = "SELECT body_digest FROM messages WHERE account = ? AND message_id = ?"
 
@@ -173,9 +176,9 @@ def start(db: Cursor, step: Start) -> bool:
 
 def answer(db: Cursor, step: Answer) -> tuple[PartId, ...]:
     if step.reply is None or not step.reply.parts:
-        db.execute(_END, (step.reason, step.now_ms, step.account, step.message_id))
+        db.execute(_END, (step.reason, step.now_ms, step.account, step.message_id, step.revision))
         return ()
-    found = db.execute(_OPEN, (step.account, step.message_id)).fetchone()
+    found = db.execute(_OPEN, (step.account, step.message_id, step.revision)).fetchone()
     if found is None:
         return ()
     db.execute(_ANSWER, (step.reason, found[0]))

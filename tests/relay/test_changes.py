@@ -23,6 +23,7 @@ from bridge.relay import working
 from bridge.relay.texts import Language, Text, say
 from bridge.store.change_steps import RECALLED
 from bridge.store.contract import (
+    Answer,
     CountsOf,
     Edit,
     HeldTexts,
@@ -451,6 +452,30 @@ async def test_an_edit_that_we_hear_of_after_its_message_came_to_its_start_runs_
         assert editing.result() == b"accepted"
         assert (await here.store.get(CountsOf(NAME))).waiting == 0
         assert [(await here.push(message(f"n{n}", "x"))).body for n in range(8)] == [b"accepted"] * 8
+
+
+async def test_an_edit_that_comes_as_its_message_is_being_refused_runs_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with desk() as here, asyncio.TaskGroup() as tasks:
+        do, gate, waiting = here.store.do, asyncio.Event(), asyncio.Event()
+
+        async def take_late(step: Answer) -> Any:
+            await gate.wait()
+            return await do(step)
+
+        async def late(step: Any) -> Any:
+            if not isinstance(step, Answer) or waiting.is_set():
+                return await do(step)
+            waiting.set()  # it is with the writer, who takes it even if nobody waits for that any more
+            return await asyncio.shield(tasks.create_task(take_late(step)))
+
+        monkeypatch.setattr(here.store, "do", late)
+        await here.push(message("m1", "", files=(RemoteFile("k", FileKind.IMAGE, "a.png", fetchable=False),)))
+        await waiting.wait()
+        assert await edit(here, "m1", "look") == b"accepted"
+        gate.set()
+        assert await here.answered(1) == ["echo: look"]
 
 
 async def test_an_edit_outlives_a_restart() -> None:

@@ -83,7 +83,10 @@ class Model:
                 if self.revisions.get(message_id, 0) != revision:
                     return False
                 return self._move(message_id, (MessageState.CLAIMED,), MessageState.RUNNING)
-            case Answer(message_id=message_id, reply=reply):
+            case Answer(message_id=message_id, reply=reply, revision=revision):
+                claimed = self.states.get(message_id) is MessageState.CLAIMED
+                if claimed and self.revisions.get(message_id, 0) != revision:
+                    return ()
                 state = MessageState.ANSWERED if reply else MessageState.DONE
                 moved = self._move(message_id, (MessageState.CLAIMED, MessageState.RUNNING), state)
                 return self._add(reply, message_id) if moved and reply else ()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bridge.ids import ConversationKey, MessageId
 from bridge.store.change_steps import RECALLED
 from bridge.store.contract import (
+    Answer,
     Changed,
     Counts,
     CountsOf,
@@ -195,6 +198,22 @@ class ChangesContract:
             assert await store.do(edit(1)) is Changed.TOO_LATE
             await store.do(answer(answered=reply()))
             assert await store.do(edit(1)) is Changed.TOO_LATE
+
+    async def test_what_was_edited_is_not_ended_by_who_does_not_know_of_it(self, opened: Open) -> None:
+        async with opened() as store:
+            await store.do(claim())
+            await store.do(edit(2))
+            assert await store.do(answer(answered=reply())) == ()
+            await store.do(answer())
+            assert (await store.get(OpenMessages(ACCOUNT)))[0].state is MessageState.CLAIMED
+            assert len(await store.do(Answer(ACCOUNT, M, reply(), 2000, revision=2))) == 1
+
+    async def test_what_runs_is_ended_whatever_was_edited_before(self, opened: Open) -> None:
+        async with opened() as store:
+            await store.do(claim())
+            await store.do(edit(2))
+            assert await store.do(replace(START, revision=2))
+            assert len(await store.do(answer(answered=reply()))) == 1
 
     async def test_a_message_is_told_as_it_is_stored(self, opened: Open) -> None:
         async with opened() as store:

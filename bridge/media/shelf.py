@@ -17,7 +17,7 @@ from bridge.media.files import Saved, to_the_end
 from bridge.media.images import MAX_PIXELS
 from bridge.media.names import prefix_of, safe_name, unique_name
 
-_KEPT_PERCENT = 90  # of the quota, once it was reached
+_SPARE_PERCENT = 10  # of the quota is left free, once it was reached
 
 
 class Shelf:
@@ -111,13 +111,14 @@ class Shelf:
     def _evict(self) -> int:
         """Where there is more than the quota, remove the oldest files; blocks. Returns the bytes that stay.
 
-        A little room is made with it, so that not every file that comes has all others counted.
+        Small ones make a little room beside, so that not every file that comes has all others counted.
         """
         there = files.found_in(self.root)
         total = sum(one.size for one in there)
-        goal = self._quota_bytes if total <= self._quota_bytes else self._quota_bytes * _KEPT_PERCENT // 100
+        spare = self._quota_bytes * _SPARE_PERCENT // 100 if total > self._quota_bytes else 0
         for one in there:
-            if total <= goal:
+            room = self._quota_bytes - total
+            if room >= spare or (room >= 0 and one.size > spare):
                 break
             if one.path not in self._in_use:
                 with suppress(OSError):

@@ -125,7 +125,7 @@ async def test_what_making_it_durable_took_is_part_of_the_hold() -> None:
             await here.clock.sleep(3)
             return await take(*args)
 
-        run.claims.take = slowly  # type: ignore[method-assign]  # as on a slow disk
+        run.claims.take = slowly  # type: ignore[method-assign, assignment]  # as on a slow disk
         platform = Platform(here)
         first = tasks.create_task(platform.attempt(message("m1", "hi")))
         await settle()

@@ -416,7 +416,8 @@ class RepliesInResponse(Protocol):
     the answer waits for the user's next message, a ``1`` for example. The ``text_limit`` of such a channel
     leaves 150 bytes of what its platform takes free: a text behind which more waits ends with a note of it.
 
-    What was given as a response is given again, byte by byte, to a repeat within half a minute.
+    What was given as a response is given again, byte by byte, to a repeat within half a minute. No client id
+    tells a response from a send: the ``idempotent_seconds`` of such a channel count as none.
     """
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from bridge.channel import (
@@ -167,7 +167,11 @@ class Account:
 
     def _new_run(self, channel: Channel, tasks: Tasks, identity: Identity) -> Run:
         setup, limits = self._setup, self._setup.config.limits
-        terms = Terms(setup.spec, setup.settings.unknown_outcome, limits.deliver_seconds)
+        known_seconds = setup.spec.idempotent_seconds
+        if isinstance(channel, RepliesInResponse):
+            known_seconds = 0.0  # a response has no client id: the platform takes a send for another part
+        spec = replace(setup.spec, idempotent_seconds=known_seconds)
+        terms = Terms(spec, setup.settings.unknown_outcome, limits.deliver_seconds)
         offers = Offers()
         delivery = Delivery(terms, self._store, self._clock, setup.rng, self._log, self._release, offers)
         work = Work(

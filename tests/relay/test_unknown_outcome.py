@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from bridge.channel import OutcomeUnknownError
+from bridge.channel.contract import SentAnswer
 from bridge.channel.http import Http, http_session
 from bridge.channel.testing.checks.stage import create
 from bridge.channel.testing.clock import FakeClock, settle, until
@@ -16,7 +18,8 @@ from bridge.ids import ConversationKey
 from bridge.paths import Home
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import CountsOf, HeldTexts
-from tests.relay.harness import NAME, OWNER, Desk, desk, homes
+from tests.relay.harness import NAME, OWNER, Desk, desk, homes, message
+from tests.relay.responding import Platform, RespondingChannel
 
 MARK = say(Text.REPEAT, Language.EN)
 PLAIN, MARKED = "echo: hello", f"{MARK}\necho: hello"
@@ -142,3 +145,20 @@ async def test_an_outcome_that_is_not_known_delays_no_other_chat() -> None:
         await until(lambda: len(here.kit.fake.shown) == 2)
         here.kit.fake.answers.set()
         assert await here.shown(2) == [PLAIN, "echo: me too"]
+
+
+@pytest.mark.parametrize("broke_off_first", [True, False])
+async def test_no_client_id_tells_a_response_from_a_send(broke_off_first: bool) -> None:
+    async with desk(RespondingChannel()) as here:
+        platform = Platform(here)
+        if broke_off_first:
+            served = await platform.serve(message("m1", "hi"))
+            assert isinstance(served, SentAnswer)
+            served.written(None)
+            await here.clock.advance(5)
+            assert here.channel.texts() == [f"{MARK}\necho: hi"]
+        else:
+            here.channel.outcomes = [OutcomeUnknownError("broke off")] * 2
+            await here.account.post(f"to-{OWNER}", "hello", ())
+            await until(lambda: here.channel.texts() == ["hello"])
+            assert await platform.attempt(message("m1", "hi")) == f"{MARK}\nhello"

@@ -34,14 +34,16 @@ def named(words: str) -> list[LocalFile]:
 
 def local(name: str) -> LocalFile:
     """The file called ``name``; raises as ``named``."""
-    path = Path(os.path.realpath(Path(name).expanduser()))
     try:
+        path = Path(os.path.realpath(Path(name).expanduser()))
         str(path).encode()
         size = path.stat().st_size
     except UnicodeEncodeError:
         raise BridgeError("a file's name is not UTF-8: rename it") from None
     except OSError as error:
         raise BridgeError(f"{visible(name)}: {error.strerror}") from None
+    except (ValueError, RuntimeError):  # a NUL; the home of somebody who is not there
+        raise BridgeError(f"{visible(name)} cannot be a file's name") from None
     if not path.is_file():
         raise BridgeError(f"{visible(name)} is no regular file")
     return LocalFile(path, size)
@@ -52,7 +54,7 @@ def dragged(line: str) -> list[LocalFile]:
     try:
         words = [_path(word) for word in shlex.split(line)]
         return [local(word) for word in words] if all("/" in word for word in words) else []
-    except (ValueError, BridgeError, RuntimeError):
+    except (ValueError, BridgeError):
         return []
 
 

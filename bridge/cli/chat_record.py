@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bridge.cli.chat_client import cleaned
 from bridge.errors import BridgeError
 
 MOST_BYTES = 4_194_304
@@ -50,7 +51,7 @@ class Record:
         return next((line.text for line in self.lines if line.id == id_ and line.who == "you"), "")
 
     def add(self, who: str, id_: str, text: str, files: Sequence[str] = (), at: str = "") -> None:
-        line = Line(self._conversation, who, id_, text, tuple(files), at)
+        line = Line(self._conversation, who, id_, cleaned(text), tuple(files), at)
         self.lines.append(line)
         self._ids.add(id_)
         with self._opened() as file:
@@ -62,6 +63,8 @@ class Record:
             if len(data) < os.fstat(file).st_size:
                 os.ftruncate(file, 0)
                 os.write(file, data)
+            if data and not data.endswith(b"\n"):  # cut by a crash: what is added is a line of its own
+                os.write(file, b"\n")
         return [line for raw in data.splitlines() if (line := _line(raw)) is not None]
 
     @contextmanager
@@ -107,6 +110,11 @@ def _line(raw: bytes) -> Line | None:
     """A line that a crash has cut, or that another version wrote, is left out."""
     try:
         found = json.loads(raw)
-        return Line(**{**found, "files": tuple(found["files"])})
-    except (ValueError, TypeError, KeyError):
+        texts = [found[key] for key in ("conversation", "who", "id", "text", "at")]
+        files = tuple(found["files"])
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
+    if not all(isinstance(each, str) for each in [*texts, *files]):
+        return None
+    conversation, who, id_, text, at = texts
+    return Line(conversation, who, id_, cleaned(text), files, at)

@@ -52,7 +52,10 @@ def home(args: argparse.Namespace) -> Home:
 
 def nearer(path: Path | str) -> str:
     """``path`` as it is typed from here: relative where it is below."""
-    relative = os.path.relpath(path)
+    try:
+        relative = os.path.relpath(path)
+    except FileNotFoundError:  # this folder is gone
+        return str(path)
     return str(path) if relative.startswith("..") else relative
 
 

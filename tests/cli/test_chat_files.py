@@ -56,6 +56,18 @@ def test_what_cannot_be_sent_is_told_harmlessly(tmp_path: Path) -> None:
         local(os.fsdecode(b"\xff.txt"))
 
 
+def test_names_that_no_file_can_have_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("~nobody-of-that-name/x", "a\0b"):
+        with pytest.raises(BridgeError, match="cannot be a file's name"):
+            local(name)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(BridgeError, match="No such file"):
+        local("a.txt")
+
+
 def test_a_line_of_nothing_but_paths_was_dragged_in(tmp_path: Path) -> None:
     one, two = write(tmp_path / "a b.png"), write(tmp_path / "图.png")
     assert dragged(f"'{one}' {two} ") == [LocalFile(one, 3), LocalFile(two, 3)]

@@ -1,6 +1,7 @@
 """The transcript of the console's chats: private, bounded, and never in the way of a chat."""
 
 import fcntl
+import json
 import os
 import stat
 import subprocess
@@ -43,7 +44,27 @@ def test_a_line_that_a_crash_has_cut_or_another_version_wrote_is_left_out(tmp_pa
     Record(path, "main").add("you", "m1", "kept")
     with path.open("a") as file:
         file.write('{"conversation": "main", "who"\n[]\n{"files": 3}\n{"files": [], "new": 1}\n')
-    assert [line.text for line in Record(path, "main").lines] == ["kept"]
+        file.write("[" * 100_000 + "\n")
+        for odd in ({"id": ["x"]}, {"text": 7}, {"files": [3]}, {"who": None}):
+            line = {"conversation": "main", "who": "you", "id": "m", "text": "odd", "files": [], "at": ""}
+            file.write(json.dumps({**line, **odd}) + "\n")
+        file.write('{"conversation": "ma')
+    record = Record(path, "main")
+    assert [line.text for line in record.lines] == ["kept"]
+    record.add("agent", "p1", "more")
+    assert [line.text for line in Record(path, "main").lines] == ["kept", "more"]
+
+
+def test_what_was_piped_in_plays_no_tricks_when_it_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    record = Record(path, "main")
+    record.add("you", "m1", "a\r\n\x1b[2Jb\tc")
+    line = {"conversation": "main", "who": "you", "id": "m", "text": "\x1b", "files": [], "at": ""}
+    with path.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    for texts in (record.lines, Record(path, "main").lines[:1]):
+        assert [line.text for line in texts] == ["a\n\N{REPLACEMENT CHARACTER}[2Jb\tc"]
+    assert Record(path, "main").question("m") == "\N{REPLACEMENT CHARACTER}"
 
 
 def test_a_file_that_has_grown_too_large_keeps_its_last_lines(

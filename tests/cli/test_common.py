@@ -116,6 +116,11 @@ def test_a_path_is_shown_the_shorter_way(tmp_path: Path, monkeypatch: pytest.Mon
     assert nearer(tmp_path / "a") == "a"
     assert nearer(Path("/etc")) == "/etc"
     assert nearer(tmp_path.parent / "beside") == str(tmp_path.parent / "beside")
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert nearer("/etc/a") == "/etc/a"
 
 
 def test_once_the_reader_is_gone_nothing_more_is_printed(capfd: pytest.CaptureFixture[str]) -> None:

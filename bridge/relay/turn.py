@@ -15,19 +15,27 @@ from bridge.relay.outbox import Content, ReplyFile
 from bridge.relay.received import Received
 
 OLD_SECONDS = 300.0
+SHOWN_BYTES = 64  # more than the time at which a message was sent takes, and what divides paragraphs
 REPLY_FILE_BYTES = 26_214_400
 
 
 def prompt_of(message: Inbound, received: Received, age_seconds: float) -> str:
     """Context, the message's text and the notes, in this order, at most what a turn takes.
 
-    A message that waited long brings the time it was sent at, so that nobody takes it for new.
+    What is too long is cut in the context first, which comes from elsewhere. A message that waited long
+    brings the time it was sent at, so that nobody takes it for new.
     """
-    pieces = [received.context, clean(message.text), "\n".join(received.notes)]
-    text = "\n\n".join(piece for piece in pieces if piece.strip())
+    own = _paragraphs(clean(message.text), "\n".join(received.notes))
+    room = PROMPT_BYTES - len(own.encode()) - SHOWN_BYTES
+    context = truncate(received.context, room, "\n[This was longer and is cut here.]") if room > 0 else ""
+    text = _paragraphs(context, own)
     if text and message.sent_at is not None and age_seconds > OLD_SECONDS:
         text = f"[Sent {_shown(message.sent_at)}]\n{text}"
     return truncate(text, PROMPT_BYTES, "\n[The message was longer and is cut here.]")
+
+
+def _paragraphs(*pieces: str) -> str:
+    return "\n\n".join(piece for piece in pieces if piece.strip())
 
 
 def nothing_left(message: Inbound, received: Received) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bridge.errors import ConfigError
 
-BACKLOG = 128
+BACKLOG = 1024  # turns that begin at once: a client that finds no place there is refused
 _PROBE_SECONDS = 1.0
 
 

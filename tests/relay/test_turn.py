@@ -41,6 +41,17 @@ def test_what_no_json_takes_is_cleaned_and_what_is_too_long_is_cut() -> None:
     assert long.endswith("is cut here.]")
 
 
+def test_what_is_quoted_is_cut_before_the_users_own_words() -> None:
+    got = Received(context="字" * 100_000, notes=["[one]"])
+    prompt = prompt_of(replace(MESSAGE, text="summarise this"), got, 301)
+    assert prompt.startswith("[Sent 2026-03-04 05:06 UTC]\n字字")
+    assert prompt.endswith("字\n[This was longer and is cut here.]\n\nsummarise this\n\n[one]")
+    assert PROMPT_BYTES - 100 <= len(prompt.encode()) <= PROMPT_BYTES
+    long = prompt_of(replace(MESSAGE, text="x" * 300_000), got, 0)
+    assert long.startswith("x")
+    assert len(long.encode()) <= PROMPT_BYTES
+
+
 @pytest.mark.parametrize(
     ("message", "got", "nothing"),
     [

@@ -122,8 +122,9 @@ class Account:
         try:
             async with asyncio.TaskGroup() as tasks:
                 run = self._new_run(channel, Tasks(tasks, self.name), identity)
-                await self._recover(run)
+                last = await self._recover(run)
                 self._run = run
+                tasks.create_task(self._take_up(run, last), name=f"{self.name}/take up")
                 self._start(run, tasks, health, checkpoint)
                 await self._until_ended(run)
         finally:
@@ -223,19 +224,24 @@ class Account:
             channel, setup.name, self._store, self._clock, self._log, language, offers, awaited, delivery.stir
         )
 
-    async def _recover(self, run: Run) -> None:
-        """Take up what the last run left: open parts go on, open messages are run or reported."""
+    async def _recover(self, run: Run) -> int:
+        """Take up what the last run left: open parts go on, open messages are run or reported.
+
+        Returns the last part's id: what is posted until the run is known is still to be taken up.
+        """
         await self._store.do(Recover(self._setup.name))
-        after = 0
-        while run.delivers:
-            parts = await self._store.get(OpenParts(self._setup.name, after))
-            if not parts:
-                break
-            run.delivery.add(parts)
-            after = parts[-1].part_id
+        last = await self._take_up(run, 0)
         for one, inbound in await self._still_wanted():  # no await here: what is started needs the run known
             run.room.take(one.conversation)
             run.conversations.enqueue(one.conversation, run.work.taken_up(one, inbound))
+        return last
+
+    async def _take_up(self, run: Run, after: int) -> int:
+        """Deliver the open parts with ids over ``after``, once. Returns the last one's id."""
+        while run.delivers and (parts := await self._store.get(OpenParts(self._setup.name, after))):
+            run.delivery.add(parts)
+            after = parts[-1].part_id
+        return after
 
     async def _still_wanted(self) -> list[tuple[OpenMessage, Inbound]]:
         """The open messages, but for those that wait and whose senders are not answered any more."""

@@ -95,12 +95,13 @@ class Delivery:
         self._sends = asyncio.Semaphore(terms.at_once)
 
     def add(self, parts: Iterable[OutboxPart]) -> None:
-        """Queue parts, in the order of their ids."""
+        """Queue parts, in the order of their ids. One that is there stays where it is."""
         for part in parts:
             lane = self._lanes.get(part.to)
             if lane is None:
                 lane = self._lanes[part.to] = Lane(part.to)
-            lane.entries.append(self._entry(part))
+            if not lane.holds(part.part_id):
+                lane.entries.append(self._entry(part))
             self._serve_soon(lane)
 
     def waits(self, to: str) -> bool:

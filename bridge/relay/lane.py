@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bridge.clock import Clock
+from bridge.ids import PartId
 from bridge.relay.waiting import happens
 from bridge.store.contract import OutboxPart
 
@@ -39,6 +40,12 @@ class Lane:
     @property
     def head(self) -> Entry:
         return self.entries[0]
+
+    def holds(self, part_id: PartId) -> bool:
+        """Whether the part is here. Mostly ids come in their order."""
+        if not self.entries or self.entries[-1].part.part_id < part_id:
+            return False
+        return any(entry.part.part_id == part_id for entry in self.entries)
 
     def stir(self) -> None:
         """End a ``pause``: something has changed."""

@@ -624,3 +624,24 @@ async def test_a_run_that_cannot_even_begin_ends_with_its_error() -> None:
         here.account._new_run = None  # type: ignore[method-assign, assignment] # a bug
         with pytest.raises(ExceptionGroup):
             await here.account.run(here.health)
+
+
+async def test_what_is_posted_while_the_account_starts_is_delivered_by_this_run_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with desk(run=False) as here:
+        get, late = here.store.get, ["late"]
+
+        async def read(query: Query[Any]) -> Any:
+            if isinstance(query, OpenMessages) and late:  # what is open in the outbox was read before
+                assert await here.account.post("to", late.pop(), ()) == 1
+            return await get(query)
+
+        monkeypatch.setattr(here.store, "get", read)
+        await here.account.post("to", "early", ())
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(here.account.run(here.health))
+            await until(lambda: here.account._run is not None)
+            await settle()
+            assert here.channel.texts() == ["early", "late"]
+            running.cancel()

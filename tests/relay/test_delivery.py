@@ -610,6 +610,21 @@ async def test_a_reply_that_is_dropped_while_it_is_being_ended_takes_no_other_pa
         assert here.channel.texts()[1:] == ["two"]
 
 
+async def test_parts_that_are_told_of_twice_are_there_once(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.stalled.add("a")
+        here.channel.script["a"] = [Refused("no")]
+        await here.post("a", "one")
+        await here.post("a", "two")
+        here.delivery.add(here.seen)
+        here.channel.stalled.clear()
+        here.channel.release.set_result(None)
+        await settle()
+        assert here.channel.texts() == ["one", "two"]
+        (held,) = await here.store.get(HeldTexts(ACCOUNT, ConversationKey("c")))
+        assert held.text == "one"
+
+
 async def test_where_there_is_no_way_out_parts_wait_in_silence(tmp_path: Path) -> None:
     offers = Offers()
     async with desk(tmp_path, channel=SilentChannel(), offers=offers) as here:

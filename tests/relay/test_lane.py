@@ -40,6 +40,12 @@ def test_a_reply_leaves_its_lane_whole_and_no_other_part_with_it() -> None:
     assert ids(lane) == []
 
 
+def test_a_part_is_in_its_lane_or_not() -> None:
+    lane = lane_of(part(1, "m"), part(3, "n"))
+    assert [lane.holds(part(number, "m").part_id) for number in range(1, 5)] == [True, False, True, False]
+    assert not lane_of().holds(part(1, "m").part_id)
+
+
 def test_the_head_is_taken_off() -> None:
     lane = lane_of(part(1, "m"), part(2, "m"))
     lane.take_off()

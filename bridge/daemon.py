@@ -205,7 +205,7 @@ class Daemon:
 
     async def _listen_to_console(self, listens: asyncio.Event) -> None:
         path, table = self._home.console_socket, _bounded(self._config.web)
-        async with listening_at(path, table, self._find_console, self._clock):
+        async with listening_at(path, table, self._find_console, self._clock, self._states):
             listens.set()
             await asyncio.Event().wait()
 

@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bridge.cli.common import add_home, ask_daemon, home, signals_exit, typed
+from bridge.cli.common import NotRunningError, add_home, ask_daemon, home, signals_exit, typed
 from bridge.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -103,7 +103,16 @@ def client_for(where: Home, account: str, conversation: str) -> ConsoleClient:
 
 
 def places(where: Home, account: str) -> tuple[Path, Path]:
-    """Where the account's chats are written down, and what locks them."""
+    """Where the account's chats are written down, and what locks them.
+
+    Raises:
+        NotRunningError: there is no such home, so none is made.
+    """
+    if not where.root.is_dir():
+        raise NotRunningError(
+            f"{where.root} does not exist: look at --home, or start a daemon with: "
+            f"{typed(where, 'run --init')}"
+        )
     where.private_dir(where.state)
     name = f"{CHANNEL}-{account.removeprefix(f'{CHANNEL}:')}"
     return where.state / f"{name}.jsonl", where.state / f"{name}.lock"

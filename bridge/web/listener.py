@@ -156,13 +156,15 @@ async def listening(
 
 
 @asynccontextmanager
-async def listening_at(path: Path, table: WebTable, find: Find, clock: Clock) -> AsyncIterator[None]:
+async def listening_at(
+    path: Path, table: WebTable, find: Find, clock: Clock, states: Callable[[], Mapping[str, int]]
+) -> AsyncIterator[None]:
     """As ``listening``, on the Unix socket ``path``, which only the same user can open.
 
     Raises:
         ConfigError: the path is not ours to use.
     """
-    server = _server(Listener(table, find, clock, dict), table)
+    server = _server(Listener(table, find, clock, states), table)
     with unix.bound(path) as sock:
         bound = await asyncio.get_running_loop().create_unix_server(server, sock=sock, backlog=BACKLOG)
         async with _serving(bound, server):

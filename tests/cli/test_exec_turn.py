@@ -248,3 +248,10 @@ def test_a_timeout_that_is_none_is_refused_before_anything_is_sent(seconds: str,
     with pytest.raises(SystemExit) as exited:
         execute(home, "hi", f"--timeout={seconds}")
     assert exited.value.code == 2
+
+
+def test_a_home_that_does_not_exist_is_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mistyped = tmp_path / "hmoe"
+    assert main(["exec", "hello", "--home", str(mistyped)]) == 3
+    assert f"{mistyped} does not exist: look at --home" in capsys.readouterr().err
+    assert not mistyped.exists()

@@ -189,13 +189,16 @@ async def test_a_unix_socket_serves_as_an_address_does_and_is_gone_at_the_end() 
     with tempfile.TemporaryDirectory(prefix="tb-", dir="/tmp") as folder:
         path = Path(folder) / "console.sock"
         find = {("pigeon", "main"): account}
-        async with listening_at(path, WebTable(), lambda *name: find.get(name), FakeClock()):
+        states = {"starting": 1}
+        async with listening_at(path, WebTable(), lambda *name: find.get(name), FakeClock(), lambda: states):
             reader, writer = await asyncio.open_unix_connection(str(path))
             caller = Client(reader, writer)
             await caller.say(post(b"1"))
             assert (await caller.answer())[0] == 200
             await caller.say(get("/channels/pigeon/other"))
             assert (await caller.answer())[0] == 404
+            await caller.say(get("/readyz"))
+            assert (await caller.answer())[0] == 503
             writer.close()
         assert not path.exists()
     assert [request.body for request in account.requests] == [b"1"]

@@ -32,8 +32,13 @@ _INSERT = """
 _MOVED = "UPDATE parts SET dead = 0, body = '' WHERE id = ?"
 _ALIVE = "UPDATE parts SET dead = 0 WHERE id = ? AND dead = 1"
 _UNHOLD = "DELETE FROM held WHERE origin = ? AND carrier = 0"
+# What is held of a reply is the text of the last letter of it, with all that was behind.
+_UNHOLD_LAST = """
+    DELETE FROM held WHERE carrier = 0 AND origin = (SELECT id - part FROM parts WHERE id = ?1)
+        AND NOT EXISTS (SELECT 1 FROM parts WHERE dead = 1 AND kind = 'text'
+            AND id > ?1 AND id < origin + origin_parts)
+"""
 _OLD = "SELECT id FROM parts WHERE dead = 1 AND ended_ms < ?"
-_FIRST = "SELECT id - part FROM parts WHERE id = ?"
 
 
 def letters(db: Cursor, query: DeadLetters) -> tuple[DeadLetter, ...]:
@@ -64,7 +69,7 @@ def bury(db: Cursor, step: Bury) -> int:
     for part_id in dict.fromkeys(ids):
         if db.execute(_ALIVE, (part_id,)).rowcount:
             buried += 1
-            db.execute(_UNHOLD, db.execute(_FIRST, (part_id,)).fetchone())
+            db.execute(_UNHOLD_LAST, (part_id,))
     return buried
 
 

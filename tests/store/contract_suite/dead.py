@@ -112,6 +112,16 @@ class DeadContract:
             assert await store.do(Bury((second, second))) == 1
             assert (await letters(store), await held(store)) == ([], [])
 
+    async def test_a_letter_is_forgotten_without_what_is_held_of_another(self, opened: Open) -> None:
+        async with opened() as store:
+            ids = await post(store, reply(text("a"), text("b")))
+            await store.do(Settle(ids[0], PartState.UNKNOWN, 3000))
+            await store.do(Hold(ids[1], PartState.REFUSED, "b", 3000))
+            assert await store.do(Bury((ids[0],))) == 1
+            assert (await dead(store), await held(store)) == (1, ["b"])
+            assert await store.do(Bury((ids[1],))) == 1
+            assert (await dead(store), await held(store)) == (0, [])
+
     async def test_letters_are_forgotten_by_their_age(self, opened: Open) -> None:
         async with opened() as store:
             await given_up(store, "old", 3000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from bridge.cli.chat_client import Progress
@@ -42,6 +42,7 @@ class Screen:
     def __init__(self, console: Console, words: Words) -> None:
         self._console, self._words = console, words
         self._live: Live | None = None
+        self._work = Work()  # as it was drawn last
         self._is_close = False  # what comes next would stand right below what was said
 
     @property
@@ -103,8 +104,16 @@ class Screen:
         from rich.console import Group
 
         if self._live is not None:
+            self._work = work or Work()
             shown = self._region(work) if work is not None else []
             self._live.update(Group(*shown), refresh=True)
+
+    def _shrink(self) -> None:
+        """Leave the preview out of the region: it would push what is printed now off the screen."""
+        from rich.console import Group
+
+        if self._live is not None:
+            self._live.update(Group(*self._region(replace(self._work, progress=Progress()))), refresh=True)
 
     def _region(self, work: Work) -> list[RenderableType]:
         typed = [_text(PROMPT + work.typed, "cyan")] if work.typed else []
@@ -152,6 +161,7 @@ class Screen:
 
     def _print(self, shown: RenderableType) -> None:
         self._is_close = True
+        self._shrink()
         self._console.print(shown, markup=False, highlight=False, emoji=False)
 
 

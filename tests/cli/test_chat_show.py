@@ -193,6 +193,19 @@ def test_a_long_preview_shows_its_end_and_never_more_than_the_screen() -> None:
     assert seen.lines == []
 
 
+def test_a_long_answer_stays_on_the_screen_when_its_preview_goes() -> None:
+    seen = Seen(height=24)
+    text = "\n".join(f"line {n}" for n in range(20))
+    with seen.screen.working():
+        seen.screen.draw(Work(Progress(1, text), typed="next"))
+        seen.screen.answer(text)
+        seen.screen.file("a.png", "2 bytes")
+        assert seen.lines[-2:] == ["⠋ working 0 s  Ctrl-C stops", "› next"]
+    shown = pyte.Screen(40, 24)
+    pyte.Stream(shown).feed(seen.raw.replace("\n", "\r\n"))
+    assert [line.strip() for line in shown.display[:21]] == [*text.split("\n"), "+ a.png  2 bytes"]
+
+
 def test_outside_of_work_nothing_is_drawn() -> None:
     assert drawn(lambda screen: screen.draw(Work())) == []
 

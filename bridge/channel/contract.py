@@ -414,7 +414,8 @@ class RepliesInResponse(Protocol):
     any, a channel that ``Sends`` gives its plain answer and sends later. One that does not leaves the request
     unanswered while the platform comes again, up to ``repeat_seconds`` after the first; then it tells that
     the answer waits for the user's next message, a ``1`` for example. The ``text_limit`` of such a channel
-    leaves 150 bytes of what its platform takes free: a text behind which more waits ends with a note of it.
+    leaves 150 bytes of what its platform takes free, for notes: that more waits, or that a text answers an
+    earlier message than the one whose response carries it.
 
     What was given as a response is given again, byte by byte, to a repeat within half a minute. No client id
     tells a response from a send: the ``idempotent_seconds`` of such a channel count as none.

@@ -8,10 +8,13 @@ from bridge.channel import Answer, Reading
 
 
 class Offer:
-    """One request: ``over`` once it has its response or will get none, ``ended`` once nobody reads it."""
+    """One request: ``over`` once it has its response or will get none, ``ended`` once nobody reads it.
 
-    def __init__(self, message_id: str, to: str, reading: Reading) -> None:
-        self.message_id, self.to, self.reading = message_id, to, reading
+    ``asks``: its message only asks for what waits.
+    """
+
+    def __init__(self, message_id: str, to: str, reading: Reading, *, asks: bool = False) -> None:
+        self.message_id, self.to, self.reading, self.asks = message_id, to, reading, asks
         self.answer: Answer | None = None
         self.is_taken = self.is_late = False
         self.over, self.ended = asyncio.Event(), asyncio.Event()

@@ -90,8 +90,7 @@ class Responses:
 
     def apart(self, message: Inbound) -> str:
         """Where answers have to be fetched, a message may be no more than that."""
-        asks = not self._sends and not message.files and message.text.strip() in _ASKS
-        return ASKED if asks and self._awaited(message) else ""
+        return ASKED if not self._sends and _asks(message) and self._awaited(message) else ""
 
     async def answer(self, reading: Reading, results: Sequence[Claimed], began: float) -> AnyAnswer:
         """The response to a push whose items are durable. ``began``: when it came, by the monotonic clock."""
@@ -105,7 +104,7 @@ class Responses:
         since = await self._waits_since(message, result)
         if since is None:
             return plain
-        offer = Offer(message.message_id, message.to, reading)
+        offer = Offer(message.message_id, message.to, reading, asks=_asks(message))
         until = began + self._channel.hold_seconds  # the platform does not wait for our disk
         known = known or self._remember(message.message_id, Known(since))
         if self._closed or len(self._held) - (offer.message_id in self._held) >= MOST_HELD:
@@ -210,6 +209,10 @@ class Responses:
                 return answer
             self._log.error("response.failed", error=answer)
         return None
+
+
+def _asks(message: Inbound) -> bool:
+    return not message.files and message.text.strip() in _ASKS
 
 
 def _answered_in(reading: Reading, results: Sequence[Claimed]) -> tuple[Inbound | None, Claimed]:

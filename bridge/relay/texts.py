@@ -32,6 +32,8 @@ class Text(StrEnum):
     LATEST = "latest"
     LATER = "later"
     MORE = "more"
+    TO_EARLIER = "to_earlier"
+    NEXT = "next"
     DISK_FULL = "disk_full"
     DISK_FREE = "disk_free"
 
@@ -58,6 +60,8 @@ _EN = {
     Text.LATEST: "— Reply to your latest message —",
     Text.LATER: "I am still working on this. Send 1 to get the answer.",
     Text.MORE: "(There is more: send 1 for the next part.)",
+    Text.TO_EARLIER: "(To an earlier message:)",
+    Text.NEXT: "(Your new message is being answered: send 1.)",
     Text.DISK_FULL: "My disk is nearly full: less than {percent} % of it is free. "
     "I take in no files until there is room again.",
     Text.DISK_FREE: "There is room on my disk again. I take in files as before.",
@@ -82,6 +86,8 @@ _ZH = {
     Text.LATEST: "—— 对最新消息的回复 ——",
     Text.LATER: "我还在处理，请稍后发送 1 获取答案。",
     Text.MORE: "（还有后续，发送 1 查看下一部分。）",
+    Text.TO_EARLIER: "（对之前消息的回复：）",
+    Text.NEXT: "（新消息正在处理，发送 1 获取答案。）",
     Text.DISK_FULL: "我的磁盘快满了：可用空间不足 {percent}%。在腾出空间之前，我不再接收文件。",
     Text.DISK_FREE: "我的磁盘又有空间了，可以照常接收文件。",
 }

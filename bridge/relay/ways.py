@@ -103,12 +103,14 @@ class BySending:
 
 @dataclass(slots=True)
 class InResponse:
-    """``tells_of_more``: what waits behind a text goes out only when its reader asks, as a note then says."""
+    """``by_asking``: what waits goes out only when its reader asks. Then notes say that more waits, and that a
+    text answers an earlier message than the one whose response carries it. (A file has no room for notes.)
+    """
 
     channel: RepliesInResponse
     offer: Offer
     offers: Offers
-    tells_of_more: bool
+    by_asking: bool
     log: Logger
     used: bool = False
 
@@ -125,10 +127,18 @@ class InResponse:
 
     def _text_of(self, part: OutboxPart, more: bool) -> OutboundPart:
         shown = text_of(part)
-        if not more or not self.tells_of_more:
+        if not self.by_asking:
             return shown
-        note = say(Text.MORE, language_of(shown.text, "auto"))
-        return replace(shown, text=f"{shown.text.rstrip()}\n{note}")
+        before, after = self._notes(part, more)
+        language = language_of(shown.text, "auto")
+        text = f"{say(before, language)}\n{shown.text}" if before else shown.text
+        return replace(shown, text=f"{text.rstrip()}\n{say(after, language)}" if after else text)
+
+    def _notes(self, part: OutboxPart, more: bool) -> tuple[Text | None, Text | None]:
+        """What stands before and after a text."""
+        if self.offer.asks or part.message_id == self.offer.message_id or part.notice == Text.FILE_REFUSED:
+            return None, Text.MORE if more else None
+        return (Text.TO_EARLIER if part.message_id else None), Text.NEXT
 
     async def _response(self, part: OutboundPart | OutboundFile, seconds: float) -> Answer | Refused:
         self.used = True  # one that no response could be made for is not tried again

@@ -29,6 +29,7 @@ from tests.relay.test_changes import prompts, recall
 from tests.relay.test_conversation import Held
 
 LATER, MORE = say(Text.LATER, Language.EN), say(Text.MORE, Language.EN)
+TO_EARLIER, NEXT = say(Text.TO_EARLIER, Language.EN), say(Text.NEXT, Language.EN)
 REPEAT_MARK, BUSY = say(Text.REPEAT, Language.EN), say(Text.BUSY, Language.EN)
 PLAIN = {"accepted", "duplicate", "busy", "ignored"}
 ONE = "1"
@@ -175,10 +176,32 @@ async def test_any_other_message_runs_and_its_response_carries_what_waits() -> N
         platform = Platform(here)
         await platform.attempt(message("m1", "long"))
         with_file = message("m2", ONE, files=(RemoteFile("k", FileKind.FILE, "a", fetchable=False),))
-        assert (await platform.attempt(with_file)).startswith("bbb")
+        assert await platform.attempt(with_file) == f"{TO_EARLIER}\n{'b' * 3999}\n{NEXT}"
         await until(lambda: len(prompts(here)) == 2)
         assert (await platform.attempt(message("m3", ONE))).startswith("ccc")
         assert (await platform.attempt(message("m4", ONE))).startswith("echo: 1")
+
+
+async def test_case_31_answers_that_come_one_message_late_say_so() -> None:
+    held = Held()
+    async with desk(SilentChannel(), script={"turn": held}) as here, asyncio.TaskGroup() as tasks:
+        platform = Platform(here)
+        attempts = []
+        for _ in range(3):
+            attempts.append(tasks.create_task(platform.attempt(message("m1", "slow"))))
+            await platform.held()
+            await here.clock.advance(5)
+        assert [await one for one in attempts] == ["-", "-", LATER]
+        second = tasks.create_task(platform.attempt(message("m2", "hello")))
+        await platform.held()
+        held.let_go("slow")
+        assert await second == f"{TO_EARLIER}\necho: slow\n{NEXT}"
+        third = tasks.create_task(platform.attempt(message("m3", "how are you")))
+        await platform.held()
+        held.let_go("hello")
+        assert await third == f"{TO_EARLIER}\necho: hello\n{NEXT}"
+        held.let_go("how are you")
+        assert await platform.attempt(message("m4", ONE)) == "echo: how are you"
 
 
 async def test_a_one_whose_answer_does_not_come_is_told_to_wait_as_well() -> None:

@@ -32,6 +32,7 @@ from tests.relay.responding import RespondingChannel, SilentChannel
 
 LOG = get_logger("test")
 MORE = say(Text.MORE, Language.EN)
+TO_EARLIER, NEXT = say(Text.TO_EARLIER, Language.EN), say(Text.NEXT, Language.EN)
 
 
 class TextsOnly:
@@ -189,8 +190,38 @@ async def test_what_waits_behind_is_told_of_where_it_has_to_be_asked_for(
     await responded(way, text_part(), offer, True, more=more)
     assert offer.answer is not None
     assert offer.answer.body.decode() == shown
-    assert len(f"\n{say(Text.MORE, Language.ZH)}".encode()) < 90
-    assert len(f"{say(Text.REPEAT, Language.ZH)}\n".encode()) < 60, "both fit into the room that is left"
+
+
+@pytest.mark.parametrize("language", Language)
+def test_all_notes_on_one_text_fit_into_the_room_that_is_left(language: Language) -> None:
+    def size(*texts: Text) -> int:
+        return sum(len(say(text, language).encode()) + 1 for text in texts)
+
+    assert size(Text.REPEAT, Text.MORE) <= 150
+    assert size(Text.REPEAT, Text.TO_EARLIER, Text.NEXT) <= 150
+
+
+@pytest.mark.parametrize(
+    ("message_id", "asks", "notice", "shown"),
+    [
+        ("m0", False, "", f"{TO_EARLIER}\nhi\n{NEXT}"),
+        ("m0", True, "", f"hi\n{MORE}"),
+        ("", False, "", f"hi\n{NEXT}"),
+        ("", False, "file_refused", f"hi\n{MORE}"),
+        ("m1", False, "", f"hi\n{MORE}"),
+    ],
+)
+async def test_a_text_says_what_it_answers_where_a_new_message_s_response_carries_it(
+    message_id: str, asks: bool, notice: str, shown: str
+) -> None:
+    offers = Offers()
+    offers.add(offer := Offer("m1", "to", Reading(()), asks=asks))
+    way = found(SilentChannel(), offers)
+    assert way is not None
+    part = replace(text_part(), message_id=MessageId(message_id), notice=notice)
+    await responded(way, part, offer, True, more=True)
+    assert offer.answer is not None
+    assert offer.answer.body.decode() == shown
 
 
 @pytest.mark.parametrize("trouble", [UnreachableError("down"), ZeroDivisionError()])

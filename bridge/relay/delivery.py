@@ -292,7 +292,7 @@ class Delivery:
                 if part.kind is PartKind.FILE:
                     step = Settle(part.part_id, PartState.REFUSED, now_ms, reason=reason)
                     self._settled(lane, await self._store.do(step))
-                    await self._tell_refused(part, reason, now_ms)
+                    await self._tell_refused(part, now_ms)
                 else:
                     await self._end_reply(lane, part, PartState.REFUSED, reason)
             case Withdrawn(code=code):
@@ -302,9 +302,9 @@ class Delivery:
             case _:
                 assert_never(outcome)
 
-    async def _tell_refused(self, part: OutboxPart, reason: str, now_ms: int) -> None:
-        """Whoever waits for a file learns by its name why it does not come."""
-        reply, why = outbox.refused_file(part, reason), Text.FILE_REFUSED
+    async def _tell_refused(self, part: OutboxPart, now_ms: int) -> None:
+        """Whoever waits for a file learns by its name that it does not come."""
+        reply, why = outbox.refused_file(part), Text.FILE_REFUSED
         ids = await self._store.do(Post(part.account, reply, now_ms, why))
         self.add(outbox.stored_parts(part.account, MessageId(""), reply, ids, now_ms, why))
 

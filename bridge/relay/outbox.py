@@ -101,11 +101,11 @@ def notice(text: str, address: Address, *, transient: bool = False) -> Reply:
     return _reply(address, (_part(PartKind.TEXT, text),), transient=transient)
 
 
-def refused_file(part: OutboxPart, reason: str) -> Reply:
-    """A notice that a file of a reply does not come: its name and why, never a path."""
+def refused_file(part: OutboxPart) -> Reply:
+    """A notice that a file of a reply does not come: its name, never a path. Why is for the operator."""
     name = json.loads(part.body)["name"]
     address = Address(part.conversation, part.to, part.reply_to, language_of(name, "auto"))
-    return notice(say(Text.FILE_REFUSED, address.language, name=name, reason=reason), address, transient=True)
+    return notice(say(Text.FILE_REFUSED, address.language, name=name), address, transient=True)
 
 
 def part_limit(spec: ChannelSpec, part_bytes: int) -> Limit:

@@ -103,8 +103,10 @@ class BySending:
 
 @dataclass(slots=True)
 class InResponse:
-    """``by_asking``: what waits goes out only when its reader asks. Then notes say that more waits, and that a
-    text answers an earlier message than the one whose response carries it. (A file has no room for notes.)
+    """``by_asking``: what waits goes out only when its reader asks, so that texts need notes.
+
+    They say that more waits, and that a text answers an earlier message than the one whose response carries
+    it. A file has no room for any.
     """
 
     channel: RepliesInResponse

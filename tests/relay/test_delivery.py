@@ -343,7 +343,7 @@ async def test_case_36_a_refused_file_is_skipped_alone_and_said_by_its_name(tmp_
         await settle()
         kinds = [type(part) for part in here.channel.sent]
         assert kinds == [OutboundPart, OutboundFile, OutboundFile, OutboundPart]
-        assert here.channel.texts()[-1] == "x.txt could not be sent: it is too large."
+        assert here.channel.texts()[-1] == "x.txt could not be sent in this chat."
         assert await counts(here) == (0, 1, 0)
         assert here.released == [str(copy)] * 2
 
@@ -352,7 +352,7 @@ async def test_a_file_that_left_the_outbox_is_skipped_without_a_try(tmp_path: Pa
     async with desk(tmp_path) as here:
         await here.post("a", "see", [ReplyFile("/nowhere/x", "x.txt", "text/plain", 3)])
         await until(lambda: len(here.channel.sent) == 2)
-        assert here.channel.texts()[-1] == "x.txt could not be sent: the file is gone."
+        assert here.channel.texts()[-1] == "x.txt could not be sent in this chat."
         assert here.released == ["/nowhere/x"]
 
 

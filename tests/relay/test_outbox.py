@@ -295,6 +295,6 @@ def test_a_reply_s_parts_are_as_they_were_stored_with_why_the_bridge_says_them()
     assert (file.part, file.parts, file.kind) == (1, 2, PartKind.FILE)
     assert copies_in(reply) == [FILE.path]
     assert copies_of([file.body]) == [FILE.path]
-    told = refused_file(file, "too large")
+    told = refused_file(file)
     assert told.transient
-    assert told.parts[0].body == say(Text.FILE_REFUSED, Language.ZH, name="图.png", reason="too large")
+    assert told.parts[0].body == say(Text.FILE_REFUSED, Language.ZH, name="图.png")

@@ -373,7 +373,7 @@ async def test_a_file_that_is_refused_is_told_of_in_its_place() -> None:
         await here.account.post(f"to-{OWNER}", "", [ReplyFile(str(copy), "a.txt", "text/plain", 3)])
         here.channel.troubles = [Refused("no such files")]
         told = await Platform(here).attempt(message("m1", ONE))
-        assert told == say(Text.FILE_REFUSED, Language.EN, name="a.txt", reason="no such files")
+        assert told == say(Text.FILE_REFUSED, Language.EN, name="a.txt")
         assert here.channel.made[-1].notice == "file_refused"
 
 

@@ -2,11 +2,12 @@
 COMMAND]``.
 
 Without either, our own session server is held to them. The exit code is 1 when a rule of the published
-protocol is broken, and 2 when the server cannot be spoken to.
+protocol is broken, and 2 when the server cannot be spoken to or the pattern fits no rule.
 """
 
 import argparse
 import asyncio
+import os
 import shlex
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+from bridge import logs
 from tests.conformance.remote import CommandServer, Remote, SocketServer
 from tests.conformance.running import Outcome, Word, judge
 from tests.conformance.server import ours
@@ -34,7 +36,10 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--patience", type=float, default=10.0, metavar="SECONDS", help="for an answer (10)")
     parser.add_argument("--list", action="store_true", help="show the rules and hold nobody to them")
-    return parser.parse_args(given)
+    options = parser.parse_args(given)
+    if not chosen(options.only):
+        parser.error(f"no rule's id fits --only {options.only!r}: --list shows them all")
+    return options
 
 
 async def run(options: argparse.Namespace) -> int:
@@ -51,6 +56,8 @@ async def run(options: argparse.Namespace) -> int:
             word = Word.DIFFERS if foreign and rule.ours and outcome.word is Word.BROKEN else outcome.word
             found[word] += 1
             print(f"{rule.id:<30} {word:<10} {outcome.why or rule.text}", flush=True)
+    except BrokenPipeError:  # whoever read the table has seen enough
+        raise
     except OSError as error:
         print(f"the server cannot be spoken to: {error}", file=sys.stderr)
         return 2
@@ -79,5 +86,18 @@ def remote(options: argparse.Namespace, workspace: Path) -> Remote:
     return CommandServer(shlex.split(options.command), workspace, options.patience)
 
 
+def main(given: Sequence[str] | None = None) -> int:
+    """The exit code. Our server's log, of clients that misbehave on purpose, stays out of the table."""
+    options = arguments(given)
+    logs.configure("critical")
+    try:
+        code = asyncio.run(run(options))
+        sys.stdout.flush()
+    except BrokenPipeError:  # nor does the interpreter's last flush reach anybody
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
 if __name__ == "__main__":
-    sys.exit(asyncio.run(run(arguments())))
+    sys.exit(main())

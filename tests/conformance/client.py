@@ -80,11 +80,11 @@ class Client:
             found = json.loads(line)
             check(isinstance(found["type"], str), "no type")
         except (ValueError, KeyError, TypeError) as error:
-            raise BrokenError(f"what came is no event: {brief(line)}") from error
+            raise BrokenError(f"an event was expected, and {brief(line)} came") from error
         self.lines.append(line)
         self.events.append(found)
         if kinds and found["type"] not in kinds:
-            raise BrokenError(f"{brief(found)} came where {' or '.join(kinds)} is due")
+            raise BrokenError(f"{' or '.join(kinds)} was expected, and {found['type']} came: {brief(found)}")
         event: Event = found
         return event
 

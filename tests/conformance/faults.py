@@ -1,8 +1,9 @@
 """How a rule says that it is not kept."""
 
+import json
 from typing import Any
 
-MOST_CHARACTERS = 160
+MOST_CHARACTERS = 100
 
 
 class BrokenError(Exception):
@@ -16,9 +17,13 @@ def check(kept: object, text: str) -> None:
 
 def same(got: object, wanted: object, what: str) -> None:
     if got != wanted:
-        raise BrokenError(f"{what}: {brief(got)} where {brief(wanted)} is due")
+        raise BrokenError(f"{what}: {brief(wanted)} was expected, and {brief(got)} came")
 
 
 def brief(value: Any) -> str:
-    text = repr(value)
+    """``value`` as JSON on one line, cut, and without what could play with a terminal."""
+    if isinstance(value, bytes):
+        value = value.decode(errors="backslashreplace")
+    written = json.dumps(value, ensure_ascii=False, default=repr)
+    text = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in written)
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}… ({len(text)} characters)"

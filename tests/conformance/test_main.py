@@ -1,5 +1,7 @@
 """The command line: our server, a server on a socket, a command; what is printed, and the exit code."""
 
+import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -117,3 +119,33 @@ async def test_a_server_in_real_time_keeps_every_rule_that_it_can_show(
             code, words = await shown(capsys, "--socket", str(socket), "--only", sections)
     assert code == 0, words
     assert set(words.values()) - {words[""]} <= {"held", "not shown"}, words
+
+
+def test_a_pattern_that_fits_no_rule_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        arguments(["--only", "99.*"])
+    assert ended.value.code == 2
+    assert "no rule's id fits --only '99.*'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", [["--list"], ["--only", "5.3*"]])
+def test_a_reader_who_has_seen_enough_gets_no_traceback(given: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "tests.conformance", *given]
+    with os.fdopen(writing, "wb") as nobody:
+        ended = subprocess.run(command, stdout=nobody, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (1, b"")
+
+
+def test_the_log_of_our_own_server_stays_out_of_the_table() -> None:
+    command = [sys.executable, "-m", "tests.conformance", "--only", "24.*"]
+    ended = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+async def test_a_broken_rule_says_what_was_expected_and_what_came(capsys: pytest.CaptureFixture[str]) -> None:
+    assert await run(arguments(["--command", "cat", "--only", "5.3-*"])) == 1
+    line = capsys.readouterr().out.splitlines()[0]
+    assert 'initialized was expected, and initialize came: {"type": "initialize", "request_id"' in line
+    assert len(line) < 220

@@ -25,7 +25,8 @@ EPILOG = """\
 A line that you type is a message from the bot's owner, and so is what begins with a slash, but for these:
   /file PATH [TEXT]   send a file; a picture and its text are one message
   /as NAME TEXT       write as somebody else, such as: /as stranger hello
-  /group TEXT         mention the bot in a group; both also send a file: /group /file PATH [TEXT]
+  /group TEXT         mention the bot in a group, also as somebody else: /as stranger /group hello
+                      both also send a file: /group /file PATH [TEXT]
   /repeat             deliver the last message again, as the platform does after a slow answer
   /recall             take the last message back
   /quote TEXT         reply to the bot's last message, or to the last of yours

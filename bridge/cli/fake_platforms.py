@@ -37,13 +37,17 @@ def new_wechat_secrets() -> dict[str, str]:
 
 
 class Platform(NamedTuple):
-    """What can be played: its channel, the table of an account without its address, and how secrets are."""
+    """What can be played: its channel, the table of an account without its address, and how secrets are.
+
+    ``links``: what it does not show goes to people as an address, which the daemon has to know as its own.
+    """
 
     channel: str
     title: str
     port: int
     table: Mapping[str, str | bool]
     secrets: Callable[[], dict[str, str]]
+    links: bool = False
 
     @property
     def address(self) -> str:
@@ -56,7 +60,7 @@ FEISHU = Platform("feishu", "Feishu", 8471, {"app_id": APP_ID, "owner": OWNER, *
 WECHAT_MP = Platform(
     "wechat_mp",
     "WeChat",
-    8472,
+    8473,  # `turnbridge try` serves files on the one before
     {
         "app_id": "wxfake000000000001",
         "original_id": "gh_fake00000001",
@@ -65,4 +69,5 @@ WECHAT_MP = Platform(
         **_EVERYBODY,
     },
     new_wechat_secrets,
+    links=True,
 )

@@ -10,7 +10,7 @@ from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-from bridge.cli.common import ask_daemon, nearer, visible
+from bridge.cli.common import ask_daemon, nearer, typed, visible
 from bridge.cli.fake_feishu import Extras
 from bridge.cli.fake_platforms import APP_ID
 from bridge.cli.fake_screen import Screen, lines
@@ -65,12 +65,13 @@ async def play(
             display = Display(fake, folder, screen)
             showing = tasks.create_task(display.follow(), name="fake/show")
             player = Player(fake, screen, wait_seconds)
-            async with aclosing(lines(source, screen)) as typed:
-                async for line in typed:
+            async with aclosing(lines(source, screen)) as wishes:
+                async for line in wishes:
                     if not await player.line(line):
                         break
             showing.cancel()
         await display.rest()
+        take_leave(setup, screen)
         return 1 if player.unanswered and not screen.interactive else 0
     finally:
         await fake.__aexit__(None, None, None)
@@ -87,12 +88,26 @@ def introduce(setup: Setup, folder: Path, screen: Screen) -> None:
     screen.row(setup.platform.title, f"http://127.0.0.1:{setup.port}, pushing to {setup.to}")
     screen.row("files", str(folder))
     if setup.home is not None:
-        screen.row("account", f"{setup.platform.channel}:{setup.account} is in {setup.home / 'config.toml'}")
+        name, config = f"{setup.platform.channel}:{setup.account}", setup.home / "config.toml"
+        screen.row("account", f"{name} is in {config}")
+        if setup.new:
+            screen.note(f"This home is new: {typed(Home(setup.home), 'run')} serves it.")
     else:
         for name, content in to_paste(setup):
             screen.note(f"\nInto {name}:\n\n{content}")
     if screen.interactive:
         screen.note("Type a message, /? for help, /quit to end.")
+
+
+def take_leave(setup: Setup, screen: Screen) -> None:
+    """Say to whoever is at it what is left behind."""
+    if setup.home is None or not screen.interactive:
+        return
+    channel, account = setup.platform.channel, setup.account
+    screen.note(
+        f"{channel}:{account} stays in {setup.home / 'config.toml'}. To remove it, take [channels.{channel}."
+        f"{account}] out there, and delete {Home(setup.home).credentials(channel, account)}."
+    )
 
 
 class Writer(NamedTuple):
@@ -145,11 +160,14 @@ class Player:
         await self._write(text.strip(), Writer(f"ou_fake_{name}", who=name))
 
     async def _group(self, text: str) -> None:
-        await self._write(text, Writer(group=True, who="in group"))
+        await self._write(f"/group {text}", OWNER)
 
     async def _write(self, text: str, writer: Writer) -> None:
         word, _, rest = text.partition(" ")
-        if word == "/file":
+        if word == "/group":
+            who = "in group" if writer.who == OWNER.who else f"{writer.who} in group"
+            await self._write(rest.strip(), writer._replace(group=True, who=who))
+        elif word == "/file":
             await self._file(rest.strip(), writer)
         else:
             await self._say(text, writer)

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """One account: where it is pushed to, and what both sides must know. ``home`` is where it was written."""
+    """One account: where it is pushed to, and what both sides must know.
+
+    ``home`` is where it was written, which is ``new`` if it had no settings before.
+    """
 
     to: str
     port: int
@@ -27,6 +30,7 @@ class Setup:
     secrets: dict[str, str] = field(repr=False)
     home: Path | None = None
     platform: Platform = FEISHU
+    new: bool = False
 
     @property
     def table(self) -> dict[str, str | bool]:
@@ -50,8 +54,11 @@ def prepare(home: str | None, to: str | None, port: int, platform: Platform = FE
     account = account_of(to, platform)
     path = where.credentials(platform.channel, account)
     table = _table(document, platform.channel, account)
-    setup = Setup(to, port, account, _kept(path, platform) or platform.secrets(), where.root, platform)
+    new, known = not where.config.exists(), _kept(path, platform) or platform.secrets()
+    setup = Setup(to, port, account, known, where.root, platform, new)
     table.update(setup.table)
+    if platform.links:
+        _give_address(document)
     where.private_dir(path.parent)
     write_private(path, _json(setup.secrets))
     write_private(where.config, document.as_string().encode())
@@ -103,6 +110,16 @@ def _web(document: TOMLDocument) -> tuple[str, int]:
     web = document.get("web", {})
     host, port = web.get("host", WEB[0]), web.get("port", WEB[1])
     return ("127.0.0.1" if host in ("0.0.0.0", "") else str(host)), int(port)  # noqa: S104 - compared, not bound
+
+
+def _give_address(document: TOMLDocument) -> None:
+    """Links to files lead to the daemon on this machine, unless its settings say where it is reached."""
+    import tomlkit
+
+    host, port = _web(document)
+    web = document.setdefault("web", tomlkit.table())
+    if not web.get("public_url"):
+        web["public_url"] = f"http://{host}:{port}"
 
 
 def _table(document: TOMLDocument, channel: str, account: str) -> Table:

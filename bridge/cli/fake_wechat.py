@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from bridge.cli.common import visible
 from bridge.cli.fake_platforms import WECHAT_MP
-from bridge.cli.fake_play import NEXT_STEPS, announce, introduce, path_and_text, read
+from bridge.cli.fake_play import NEXT_STEPS, announce, introduce, path_and_text, read, take_leave
 from bridge.cli.fake_screen import Screen, lines
 from bridge.cli.fake_setup import Setup
 from bridge.cli.fake_wechat_chat import Chat
@@ -67,6 +67,7 @@ async def play(
                         break
             showing.cancel()
         await chat.rest()
+        take_leave(setup, screen)
         return 1 if player.unanswered and not screen.interactive else 0
     finally:
         await fake.__aexit__(None, None, None)

@@ -14,9 +14,9 @@ from bridge.channel.testing.clock import FakeClock
 from bridge.cli.common import nearer
 from bridge.cli.fake import EPILOG
 from bridge.cli.fake_platforms import new_secrets
-from bridge.cli.fake_play import announce, path_and_text, play
+from bridge.cli.fake_play import announce, introduce, path_and_text, play, take_leave
 from bridge.cli.fake_screen import Screen
-from bridge.cli.fake_setup import Setup
+from bridge.cli.fake_setup import Setup, prepare
 from bridge.errors import ConfigError
 from bridge.paths import Home
 from tests.cli.feishu_bot import Bot, free_port
@@ -88,10 +88,15 @@ async def test_what_to_paste_is_told_first(stage: Stage) -> None:
 
 
 async def test_other_people_and_groups_can_write_too(stage: Stage) -> None:
-    assert await stage.run("/as stranger let me in", "/group hi all", "/as nobody") == 0
-    first, second = stage.bot.heard
+    assert (
+        await stage.run("/as stranger let me in", "/group hi all", "/as stranger /group hi", "/as nobody")
+        == 0
+    )
+    first, second, third = stage.bot.heard
     assert (first.sender, first.text, first.group) == ("ou_fake_stranger", "let me in", False)
     assert (second.sender, second.text, second.group) == ("ou_fake_owner", "hi all", True)
+    assert (third.sender, third.text, third.group) == ("ou_fake_stranger", "hi", True)
+    assert "stranger in group hi" in stage.shown
     assert "there is nothing to send" in stage.shown
 
 
@@ -279,3 +284,17 @@ async def test_a_daemon_that_runs_is_told_of_the_new_account() -> None:
             await asyncio.to_thread(announce, home.root)
         announce(home.root)  # nobody runs: it is none of our business
     assert asked[1]["command"] == {"action": "reload"}
+
+
+def test_a_new_home_is_said_to_be_one_and_at_the_end_how_to_remove_the_account(tmp_path: Path) -> None:
+    setup, out = prepare(str(tmp_path / "new"), None, 8471), io.StringIO()
+    for screen in (Screen(out, True, "", columns=lambda: 500), Screen(out, False, "")):
+        introduce(setup, tmp_path, screen)
+        take_leave(setup, screen)
+    assert out.getvalue().count("This home is new: ") == 2
+    assert f"run --home {tmp_path / 'new'} serves it." in out.getvalue()
+    assert out.getvalue().count("feishu:fake stays in ") == 1
+    assert f"delete {tmp_path / 'new' / 'credentials' / 'feishu' / 'fake.json'}" in out.getvalue()
+    again = io.StringIO()
+    introduce(prepare(str(tmp_path / "new"), None, 8471), tmp_path, Screen(again, False, ""))
+    assert "new:" not in again.getvalue()

@@ -4,6 +4,7 @@ import asyncio
 import io
 import os
 import pty
+import re
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bridge.cli import fake_screen
-from bridge.cli.fake_screen import Screen, lines
+from bridge.cli.fake_screen import Screen, lines, wrapped
 
 ROOT = Path(__file__).parent.parent.parent
 TYPING = """
@@ -43,7 +44,27 @@ def test_what_appears_while_a_line_is_typed_stands_above_it() -> None:
         screen.row("bot", "an\nanswer")
     assert out.getvalue() == "\r\x1b[K\x1b[1mbot      \x1b[0man\n         answer\n> half a li"
     screen.note("later")
-    assert out.getvalue().endswith("\x1b[2mlater\x1b[0m\n")
+    assert out.getvalue().endswith("\r\x1b[K\x1b[2mlater\x1b[0m\n"), "what is typed ahead is wiped"
+
+
+def test_long_lines_keep_their_indent_and_addresses_stay_whole() -> None:
+    out, address = io.StringIO(), f"http://127.0.0.1/{'x' * 30}"
+    screen = Screen(out, True, "", columns=lambda: 24)
+    screen.row("bot", f"some words  and more\n你好你好你好你好你好\n{address} a")
+    screen.note("  /file PATH  send a file, or a picture")
+    plain = re.sub("\r|\x1b\\[[0-9]*[mK]", "", out.getvalue())
+    assert plain.splitlines() == [
+        "bot      some words  and",
+        "         more",
+        "         你好你好你好你",
+        "         好你好",
+        f"         {address}",
+        "         a",
+        "  /file PATH  send a",
+        "              file, or a",
+        "              picture",
+    ]
+    assert wrapped("", 10) == [""]
 
 
 def test_a_pipe_gets_plain_lines_and_no_prompt() -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bridge.cli.fake_platforms import WECHAT_MP, new_secrets
+from bridge.cli.fake_platforms import FEISHU, WEB, WECHAT_MP, new_secrets
 from bridge.cli.fake_setup import account_of, prepare, to_paste
+from bridge.cli.starter import FILE_HOST
 from bridge.errors import ConfigError
 from channels.feishu import FeishuCredentials, FeishuSettings
 from channels.wechat_mp import WechatMpCredentials, WechatMpSettings
@@ -141,3 +142,24 @@ def test_an_account_of_another_platform_has_its_own_table_secrets_and_address(tm
     with pytest.raises(ConfigError, match="wechat_mp/fake"):
         account_of("http://h/channels/feishu/a", WECHAT_MP)
     assert "[channels.wechat_mp.fake]" in to_paste(prepare(None, None, 8472, WECHAT_MP))[0][1]
+
+
+@pytest.mark.parametrize(
+    ("before", "address"),
+    [
+        ("", "http://127.0.0.1:8470"),
+        ('[web]\nhost = "0.0.0.0"\nport = 9999\n', "http://127.0.0.1:9999"),
+        ('[web]\npublic_url = "https://bot.example.org"\n', "https://bot.example.org"),
+    ],
+)
+def test_links_to_files_lead_to_this_machine_unless_set_otherwise(
+    tmp_path: Path, before: str, address: str
+) -> None:
+    (tmp_path / "config.toml").write_text(before)
+    prepare(str(tmp_path), None, 8473, WECHAT_MP)
+    assert tomllib.loads((tmp_path / "config.toml").read_text())["web"]["public_url"] == address
+
+
+def test_no_two_of_the_default_ports_are_the_same() -> None:
+    ports = {WEB[1], FEISHU.port, WECHAT_MP.port, int(FILE_HOST.partition(":")[2])}
+    assert len(ports) == 4

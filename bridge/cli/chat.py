@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +48,6 @@ def run(args: argparse.Namespace) -> int:
     from bridge.cli.chat_record import Record, alone_in
 
     where = home(args)
-    lenient()
     client = client_for(where, args.account, args.conversation)
     transcript, lock = places(where, args.account)
     with signals_exit(), alone_in(lock, args.conversation):
@@ -76,10 +74,20 @@ def _at_terminal(client: ConsoleClient, where: Home, record: Any, folder: Path) 
     words, feed = words_for(os.environ), Feed(client)
     terminal = Terminal(feed.wakes)
     screen = screen_for(words)
-    desk = Desk(client, feed, terminal, screen, record, words, folder, lambda: status(where), now)
+    again = again_in(where, client)
+    desk = Desk(client, feed, terminal, screen, record, words, folder, again, lambda: status(where), now)
     with terminal.opened(where.state / "console-history"):
         Chat(desk).run()
     return 0
+
+
+def again_in(where: Home, client: ConsoleClient) -> str:
+    """The command that opens this conversation again, as it can be typed here."""
+    from shlex import quote
+
+    named = (("account", client.account, "local"), ("conversation", client.conversation, "main"))
+    own = "".join(f" --{option} {quote(value)}" for option, value, usual in named if value != usual)
+    return typed(where, f"chat{own}")
 
 
 def client_for(where: Home, account: str, conversation: str) -> ConsoleClient:
@@ -92,14 +100,26 @@ def client_for(where: Home, account: str, conversation: str) -> ConsoleClient:
     from bridge.config import load
 
     name = account.removeprefix(f"{CHANNEL}:")
-    if where.config.exists() and name not in load(where.config).channels.get(CHANNEL, {}):
+    accounts = load(where.config).channels.get(CHANNEL, {}) if where.config.exists() else None
+    if accounts is not None and name not in accounts:
         raise ConfigError(
             f"{where.config} has no account {CHANNEL}:{name}: "
             f"add the line [channels.{CHANNEL}.{name}] at its end"
         )
     if not conversation.isprintable() or not 1 <= len(conversation.strip()) <= NAME_CHARACTERS:
         raise ConfigError(f"a conversation's name has 1 to {NAME_CHARACTERS} printable characters")
-    return ConsoleClient(where.console_socket, name, conversation.strip(), typed(where, "run"))
+    most_bytes = _most_bytes(accounts[name]) if accounts else None
+    return ConsoleClient(where.console_socket, name, conversation.strip(), typed(where, "run"), most_bytes)
+
+
+def _most_bytes(settings: dict[str, Any]) -> int | None:
+    """How large a file the account takes in, where its settings tell."""
+    from bridge.channel.spec import MediaSettings
+
+    try:
+        return MediaSettings.model_validate(settings.get("media", {})).owner_max_mib * 1_048_576
+    except ValueError:  # the daemon says what is wrong
+        return None
 
 
 def places(where: Home, account: str) -> tuple[Path, Path]:
@@ -116,13 +136,6 @@ def places(where: Home, account: str) -> tuple[Path, Path]:
     where.private_dir(where.state)
     name = f"{CHANNEL}-{account.removeprefix(f'{CHANNEL}:')}"
     return where.state / f"{name}.jsonl", where.state / f"{name}.lock"
-
-
-def lenient() -> None:
-    """What cannot be read or shown in this terminal's encoding becomes a mark, and ends nothing."""
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")
 
 
 def is_terminal() -> bool:

@@ -102,10 +102,12 @@ def cleaned(text: str) -> str:
 class ConsoleClient:
     """One conversation with an account. Every call is a connection of its own, so threads may share it."""
 
-    def __init__(self, path: Path, account: str, conversation: str, start: str) -> None:
-        """``start`` is the command that starts the daemon."""
+    def __init__(
+        self, path: Path, account: str, conversation: str, start: str, most_bytes: int | None = None
+    ) -> None:
+        """``start`` is the command that starts the daemon, ``most_bytes`` what a file may have, if known."""
         self._path, self._route, self._start = path, f"/channels/console/{account}", start
-        self.account, self.conversation = account, conversation
+        self.account, self.conversation, self.most_bytes = account, conversation, most_bytes
 
     def send(self, message_id: str, text: str, files: Sequence[LocalFile] = ()) -> str:
         """Send a message, or the same once more, and return what became of it: ``accepted``, ``busy`` …

@@ -49,6 +49,23 @@ def local(name: str) -> LocalFile:
     return LocalFile(path, size)
 
 
+def fitting(files: list[LocalFile], most_bytes: int | None) -> list[LocalFile]:
+    """``files``, each of at most ``most_bytes``; None: whatever they have.
+
+    Raises:
+        BridgeError: the account takes one of them not in.
+    """
+    from bridge.media.sizes import shown_size
+
+    for file in files:
+        if most_bytes is not None and file.size > most_bytes:
+            raise BridgeError(
+                f"{visible(file.path.name)} has {shown_size(file.size)}, and the account takes "
+                f"{shown_size(most_bytes)} at most: choose a smaller one, or raise its owner_max_mib"
+            )
+    return files
+
+
 def dragged(line: str) -> list[LocalFile]:
     """The files of a line that is only paths of existing ones, as terminals write them; none of any other."""
     try:

@@ -22,31 +22,26 @@ class Inbox:
 
     def __init__(self, screen: Screen, record: Record, folder: Path, now: Callable[[], str]) -> None:
         self._screen, self._record, self._folder, self._now = screen, record, folder, now
+        self.above = ""  # the message that stands right above; an answer to another comes with its question
 
-    def show(self, parts: list[Part], running: str) -> list[str]:
-        """Show what was not shown yet. Returns the messages that are answered with it.
-
-        ``running`` is the message that stands right above; an answer to another is shown with its question.
-        """
+    def show(self, parts: list[Part]) -> list[str]:
+        """Show what was not shown yet. Returns the messages that are answered with it."""
         new = [part for part in parts if not self._record.has(part.id)]
         while new:
             first = new[0]
             same = list(takewhile(partial(_goes_with, first), new)) or [first]
-            self._show_text(same, running) if first.file is None else self._show_file(first)
+            self._show_text(same) if first.file is None else self._show_file(first)
             new = new[len(same) :]
         return [part.reply_to for part in parts if part.final and part.reply_to]
 
-    def _show_text(self, parts: list[Part], running: str) -> None:
+    def _show_text(self, parts: list[Part]) -> None:
         first, text = parts[0], "".join(part.text for part in parts)
         question = self._record.question(first.reply_to)
-        if first.notice == "busy" and question:
-            text = ""  # it was said when that was sent
-        elif first.notice:
-            self._screen.notice(text)
-        else:
-            if question and first.reply_to != running:
+        if first.notice != "busy" or not question:  # else it was said when that was sent
+            if question and first.reply_to != self.above:
                 self._screen.you(question[:QUESTION_CHARACTERS], old=True)
-            self._screen.answer(text)
+                self.above = first.reply_to
+            self._screen.notice(text) if first.notice else self._screen.answer(text)
         for part in parts:
             self._record.add(part.notice or "agent", part.id, text, at=self._now())
             text = ""  # all of it stands in the first line

@@ -27,7 +27,7 @@ from bridge.errors import BridgeError
 
 TICK_SECONDS = 0.1
 RETRY_SECONDS = 0.5
-HISTORY_LINES = 20
+HISTORY_LINES, HISTORY_DIGITS = 20, 9
 
 
 class Keyboard(Protocol):
@@ -64,6 +64,7 @@ class Desk:
     record: Record
     words: Words
     folder: Path
+    again: str  # the command that opens this conversation once more
     status: Callable[[], str]
     now: Callable[[], str]
     monotonic: Callable[[], float] = field(default=time.monotonic)
@@ -76,9 +77,10 @@ class Chat:
         self._pending: list[Sent] = []
         self._attached: list[LocalFile] = []
         self._lines, self._keys = Lines(), Keys()
-        self._progress = Progress()
+        self._first, self._progress = "", Progress()  # the message whose turn is followed, and how far it is
         self._gone = self._leaving = self._warned = False
         self._retry_at = 0.0
+        self._stopped = 0  # turns, since it was last said
 
     def run(self) -> None:
         """Until the person leaves.
@@ -156,7 +158,7 @@ class Chat:
             case "/status":
                 self._screen.note(visible(self._desk.status()))
             case "/history":
-                self._history(int(rest) if rest.strip().isdecimal() else HISTORY_LINES)
+                self._history(rest.strip() or str(HISTORY_LINES))
             case "/file":
                 self._attach(chat_files.named(rest))
             case _:
@@ -176,7 +178,7 @@ class Chat:
         return (answer or "").strip().lower() not in ("n", "no", "否", "不")
 
     def _attach(self, files: list[LocalFile]) -> None:
-        self._attached += files
+        self._attached += chat_files.fitting(files, self._desk.client.most_bytes)
         self._list(self._attached)
         self._screen.note(self._say(Word.ATTACHED if self._attached else Word.NO_FILE))
 
@@ -184,8 +186,12 @@ class Chat:
         for file in files:
             self._screen.file(visible(file.path.name), chat_files.described(file.path, file.size))
 
-    def _history(self, count: int) -> None:
-        lines = self._desk.record.lines[-count:] if count else []
+    def _history(self, count: str) -> None:
+        if not (count.isdecimal() and len(count) <= HISTORY_DIGITS and int(count)):
+            self._screen.note(self._say(Word.HISTORY))
+            return
+        self._inbox.above = ""
+        lines = self._desk.record.lines[-int(count) :]
         for line in lines:
             if line.text and line.who == "you":
                 self._screen.you(line.text, old=True)
@@ -204,6 +210,7 @@ class Chat:
         files, self._attached = self._attached, []
         sent = Sent(f"console-{token_hex(12)}", text, files, self._desk.monotonic())
         self._desk.record.add("you", sent.id, text, [str(file.path) for file in files], self._desk.now())
+        self._inbox.above = sent.id
         self._pending.append(sent)
         self._push()
 
@@ -242,22 +249,35 @@ class Chat:
         """Take back all that is not answered."""
         if not self._pending:
             self._screen.note(self._say(Word.IDLE))
-        for sent in list(self._pending):
+        unsent = [sent for sent in self._pending if not sent.maybe]
+        for sent in self._pending:
             sent.recalled = True
-            if not sent.maybe:
-                self._forget(sent.id)
-                self._screen.note(self._say(Word.UNSENT))
+        for sent in unsent:
+            self._forget(sent.id)
+        if unsent:
+            self._screen.note(self._say(Word.UNSENT))
         self._push()
 
     def _forget(self, message_id: str) -> None:
         """The message is over, however it ended."""
         self._pending = [sent for sent in self._pending if sent.id != message_id]
         self._follow()
+        if self._stopped and not any(sent.recalled for sent in self._pending):
+            several = self._stopped > 1
+            text = self._say(Word.ALL_STOPPED, count=self._stopped) if several else self._say(Word.STOPPED)
+            self._stopped = 0
+            self._tell("stopped", message_id, text)
+
+    def _tell(self, notice: str, message_id: str, text: str) -> None:
+        """Say how the message ended, and write it down."""
+        self._screen.notice(text)
+        self._desk.record.add(notice, f"{message_id}-{notice}", text, at=self._desk.now())
 
     def _follow(self) -> None:
         first = next((sent.id for sent in self._pending if sent.taken), "")
+        if first != self._first:
+            self._first, self._progress = first, Progress()
         if first != self._desk.feed.followed:
-            self._progress = Progress()
             self._desk.feed.follow(first)
 
     # --- in -----------------------------------------------------------------------------------------
@@ -276,8 +296,10 @@ class Chat:
                     self._key(each)
                 self._take()
                 self._push()
-        if any(not sent.recalled for sent in self._pending):
-            self._screen.note(self._say(Word.UNTIL_LATER))
+        if any(not sent.told for sent in self._pending):
+            self._screen.note(self._say(Word.UNTIL_LATER, again=self._desk.again))
+        elif self._pending:
+            self._screen.note(self._say(Word.LEFT))
 
     def _standing(self) -> Work:
         first = self._pending[0]
@@ -315,7 +337,7 @@ class Chat:
             case Moved(message_id, progress):
                 if progress.over:
                     self._ended(message_id)
-                else:
+                elif message_id == self._first:
                     self._progress = progress
             case Lost():
                 self._lost()
@@ -344,14 +366,24 @@ class Chat:
             self._lost()
         sent = next((one for one in self._pending if one.id == message_id), None)
         if sent is not None and not self._gone:
-            self._screen.notice(self._say(Word.STOPPED if sent.recalled else Word.NOTHING))
+            self._keep_unfinished(sent)
+            if sent.recalled:
+                self._stopped += 1
+            else:
+                self._tell("nothing", message_id, self._say(Word.NOTHING))
             self._forget(message_id)
         self._follow()
 
+    def _keep_unfinished(self, sent: Sent) -> None:
+        """What was said so far would go with the preview."""
+        if text := self._progress.text.strip():
+            self._screen.unfinished(text)
+            self._desk.record.add("agent", f"{sent.id}-unfinished", text, at=self._desk.now())
+        self._progress = Progress()
+
     def _show(self, parts: list[Part]) -> None:
         """Show what was not shown yet, and settle it all."""
-        running = self._pending[0].id if self._pending else ""
-        for message_id in self._inbox.show(parts, running):
+        for message_id in self._inbox.show(parts):
             self._forget(message_id)
         if parts:
             self._desk.feed.settle(parts[-1].cursor)

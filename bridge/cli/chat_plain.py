@@ -53,7 +53,7 @@ def talk(turns: Turns, source: Iterable[str], printer: Printer) -> int:
         if command == "/quit":
             break
         if command == "/file":
-            attached += chat_files.named(rest)
+            attached += chat_files.fitting(chat_files.named(rest), turns.most_bytes)
         elif text.strip() or attached:
             _ask(turns, text, attached, printer)
             attached = []

@@ -72,6 +72,11 @@ class Screen:
         self.gap()
         self._print(self._indented(markdown(text)))
 
+    def unfinished(self, text: str) -> None:
+        """What was said of an answer that has no end."""
+        self.gap()
+        self._print(self._indented(markdown(text)), "dim")
+
     def notice(self, text: str) -> None:
         self.gap()
         self._print(self._indented(_text(text, "yellow")))
@@ -159,10 +164,10 @@ class Screen:
         indented = [[Segment(INDENT), *line] if line else [] for line in trimmed[-room:]]
         return SegmentLines(indented, new_lines=True)
 
-    def _print(self, shown: RenderableType) -> None:
+    def _print(self, shown: RenderableType, style: str | None = None) -> None:
         self._is_close = True
         self._shrink()
-        self._console.print(shown, markup=False, highlight=False, emoji=False)
+        self._console.print(shown, style=style, markup=False, highlight=False, emoji=False)
 
 
 def screen_for(words: Words) -> Screen:

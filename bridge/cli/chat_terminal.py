@@ -181,6 +181,8 @@ def speak_utf8() -> None:
     reads, knows = sys.stdin.encoding, locale.nl_langinfo(locale.CODESET)
     if codecs.lookup(reads).name == "utf-8" != codecs.lookup(knows).name:
         os.environ["LC_ALL"] = "C.UTF-8"
+        with suppress(locale.Error):  # for what is remembered
+            locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
 
 
 def tells_pastes(editor: Any) -> bool:

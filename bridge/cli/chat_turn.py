@@ -31,7 +31,7 @@ class Turns:
 
     def __init__(self, client: ConsoleClient, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._client, self._monotonic = client, monotonic
-        self.settled = 0
+        self.settled, self.most_bytes = 0, client.most_bytes
         self._until = float("inf")  # when the answer is due
 
     def waiting(self) -> Iterator[Part]:

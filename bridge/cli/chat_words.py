@@ -15,6 +15,8 @@ class Word(StrEnum):
     KEYS = "keys"
     QUEUED = "queued"
     STOPPED = "stopped"
+    ALL_STOPPED = "all_stopped"
+    LEFT = "left"
     UNSENT = "unsent"
     NOTHING = "nothing"
     BUSY = "busy"
@@ -25,6 +27,7 @@ class Word(StrEnum):
     ATTACHED = "attached"
     NO_FILE = "no_file"
     NO_HISTORY = "no_history"
+    HISTORY = "history"
     IDLE = "idle"
     UNTIL_LATER = "until_later"
 
@@ -48,6 +51,8 @@ The arrow keys and Ctrl-R find what you wrote before.""",
     Word.KEYS: "Ctrl-C stops",
     Word.QUEUED: "{count} waiting",
     Word.STOPPED: "Stopped.",
+    Word.ALL_STOPPED: "Stopped, all {count} messages.",
+    Word.LEFT: "It is being stopped, and nothing more comes of it.",
     Word.UNSENT: "Not sent.",
     Word.NOTHING: "It ended without an answer.",
     Word.BUSY: "Too many messages are waiting: send this again in a little while.",
@@ -58,8 +63,9 @@ The arrow keys and Ctrl-R find what you wrote before.""",
     Word.ATTACHED: "goes with your next message; Enter alone sends it",
     Word.NO_FILE: "Name the files: /file PATH ...",
     Word.NO_HISTORY: "Nothing was said here yet.",
+    Word.HISTORY: "How many lines? /history, or /history N with N from 1 on",
     Word.IDLE: "Nothing is running.",
-    Word.UNTIL_LATER: "The answer waits for you: turnbridge chat shows it.",
+    Word.UNTIL_LATER: "The answer waits for you. To see it: {again}",
 }
 _ZH = {
     Word.HELLO: "Turnbridge · {account} · {conversation} · /help 查看帮助",
@@ -80,6 +86,8 @@ _ZH = {
     Word.KEYS: "Ctrl-C 停止",
     Word.QUEUED: "还有 {count} 条在等",
     Word.STOPPED: "已停止。",
+    Word.ALL_STOPPED: "{count} 条消息都已停止。",
+    Word.LEFT: "正在停止，不会再有回答。",
     Word.UNSENT: "没有发送。",
     Word.NOTHING: "结束了，没有回答。",
     Word.BUSY: "等待处理的消息太多，请稍后再发一次。",
@@ -90,8 +98,9 @@ _ZH = {
     Word.ATTACHED: "随下一条消息发送；直接按回车单独发送",
     Word.NO_FILE: "请写出文件：/file 路径 ...",
     Word.NO_HISTORY: "这里还没有对话。",
+    Word.HISTORY: "要看多少条？/history，或 /history N，N 从 1 起",
     Word.IDLE: "现在没有在运行的。",
-    Word.UNTIL_LATER: "回答会等着你：turnbridge chat 会显示。",
+    Word.UNTIL_LATER: "回答会等着你，查看：{again}",
 }
 
 

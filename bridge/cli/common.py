@@ -15,6 +15,7 @@ import socket
 import sys
 import threading
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from bridge.errors import BridgeError, ConfigError
@@ -112,6 +113,13 @@ def open_streams() -> None:
             os.dup2(nowhere, number)
             os.close(nowhere)
         setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", errors="replace", closefd=False))
+
+
+def lenient() -> None:
+    """What cannot be read or shown in this terminal's encoding becomes a mark, and ends nothing."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bridge.cli.chat import FILES, add_account, client_for, lenient, now, places
+from bridge.cli.chat import FILES, add_account, client_for, now, places
 from bridge.cli.common import add_home, home, signals_exit, visible
 from bridge.errors import BridgeError, ConfigError
 
@@ -51,16 +51,15 @@ def register(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit 0 once it is answered, 1 when it is not."""
-    from bridge.cli import chat_files
     from bridge.cli.chat_record import Record, alone_in
     from bridge.cli.chat_turn import StoppedError, Turns, new_id
 
-    lenient()
     where, message_id = home(args), new_id()
-    text, files = _prompt(args.prompt), [chat_files.local(name) for name in args.file]
+    client = client_for(where, args.account, args.conversation or message_id)
+    files = _files(args.file, client.most_bytes)
+    text = _prompt(args.prompt)
     if not text.strip() and not files:
         raise ConfigError('there is nothing to ask: give a text, as in turnbridge exec "What is new?"')
-    client = client_for(where, args.account, args.conversation or message_id)
     transcript, lock = places(where, args.account)
     with signals_exit(), alone_in(lock, args.conversation) if args.conversation else nullcontext():
         record = Record(transcript, args.conversation) if args.conversation else None
@@ -148,6 +147,20 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"{visible(text)} is no number of seconds over 0")
     return seconds
+
+
+def _files(names: list[str], most_bytes: int | None) -> list[LocalFile]:
+    """The files to send along.
+
+    Raises:
+        ConfigError: one is none, or too large: the command is wrong.
+    """
+    from bridge.cli import chat_files
+
+    try:
+        return chat_files.fitting([chat_files.local(name) for name in names], most_bytes)
+    except BridgeError as error:
+        raise ConfigError(str(error)) from error
 
 
 def _prompt(given: str) -> str:

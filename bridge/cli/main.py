@@ -16,6 +16,7 @@ from bridge.version import VERSION
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Every error is one line on standard error."""
     common.open_streams()
+    common.lenient()
     args, unknown = parser().parse_known_args(argv)
     if unknown:
         args.command.error(f"unrecognized arguments: {' '.join(unknown)}")  # with the command's own usage

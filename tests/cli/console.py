@@ -125,8 +125,8 @@ def fake_console(home: Home) -> Iterator[FakeConsole]:
     fake.path.unlink(missing_ok=True)
 
 
-def client_of(home: Home, conversation: str = "main") -> ConsoleClient:
-    return ConsoleClient(home.console_socket, "local", conversation, "turnbridge run")
+def client_of(home: Home, conversation: str = "main", most_bytes: int | None = None) -> ConsoleClient:
+    return ConsoleClient(home.console_socket, "local", conversation, "turnbridge run", most_bytes)
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):

@@ -206,6 +206,21 @@ async def test_utf_8_can_be_typed_in_a_locale_that_knows_none(home: Home) -> Non
         await in_terminal(home, play, LC_ALL="C", LANG="C")
 
 
+async def test_what_was_typed_in_a_locale_that_is_not_there_comes_back(home: Home) -> None:
+    def play(terminal: Pseudo) -> None:
+        terminal.until("/help")
+        terminal.settle()
+        terminal.enter("你好 é")
+        terminal.until("你说：你好 é")
+        terminal.settle()
+        terminal.type("\x1b[A")
+        terminal.until(lambda text: text.count("› 你好 é") == 2)
+        terminal.type("\x15\x04")
+
+    async with daemon(home):
+        await in_terminal(home, play, LC_ALL="zh_CN.GBK")
+
+
 async def test_ctrl_c_twice_leaves_and_colours_can_be_switched_off(home: Home) -> None:
     shown: list[bytes] = []
 
@@ -280,6 +295,29 @@ async def test_a_chat_that_is_killed_shows_nothing_twice_and_loses_nothing(home:
     async with daemon(home):
         (text,) = await asyncio.to_thread(talk)
     assert "You said: hello" not in text
+
+
+@pytest.mark.parametrize(
+    ("args", "options"),
+    [
+        (("local", "main"), ""),
+        (("console:local", "weekly report"), " --conversation 'weekly report'"),
+        (("other", "main"), " --account other"),
+    ],
+)
+def test_a_chat_is_opened_again_by_the_whole_command(args: tuple[str, str], options: str) -> None:
+    with console_home("[channels.console.local]\n[channels.console.other]\n") as home:
+        again = chat.again_in(home, chat.client_for(home, *args))
+        assert again.endswith(f" chat{options} --home {home.root}")
+
+
+@pytest.mark.parametrize(
+    ("media", "most"),
+    [("", 50 * 1_048_576), ("owner_max_mib = 1", 1_048_576), ("owner_max_mib = -1", None)],
+)
+def test_the_settings_tell_how_large_files_may_be(media: str, most: int | None) -> None:
+    with console_home(f"[channels.console.local.media]\n{media}\n") as home:
+        assert chat.client_for(home, "local", "main").most_bytes == most
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -10,7 +10,7 @@ import pytest
 
 from bridge.cli import chat_files
 from bridge.cli.chat_client import LocalFile, ReplyFile
-from bridge.cli.chat_files import completions, described, dragged, local, named, save, shown
+from bridge.cli.chat_files import completions, described, dragged, fitting, local, named, save, shown
 from bridge.cli.picture import sunset
 from bridge.errors import BridgeError
 
@@ -66,6 +66,13 @@ def test_names_that_no_file_can_have_are_told(tmp_path: Path, monkeypatch: pytes
     gone.rmdir()
     with pytest.raises(BridgeError, match="No such file"):
         local("a.txt")
+
+
+def test_what_is_too_large_is_refused_with_the_limit(tmp_path: Path) -> None:
+    files = [LocalFile(tmp_path / "a", 3), LocalFile(tmp_path / "b", 2048)]
+    assert fitting(files, 2048) == fitting(files, None) == files
+    with pytest.raises(BridgeError, match=r"b has 2.0 KiB, and the account takes 1000 bytes at most"):
+        fitting(files, 1000)
 
 
 def test_a_line_of_nothing_but_paths_was_dragged_in(tmp_path: Path) -> None:

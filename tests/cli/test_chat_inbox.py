@@ -22,8 +22,9 @@ class Here:
         screen = Screen(Console(file=self.out, width=80, color_system=None), Words(False))
         self.inbox = Inbox(screen, self.record, folder / "files", lambda: "now")
 
-    def show(self, *parts: dict[str, Any], running: str = "m1") -> list[str]:
-        return self.inbox.show([Part.read(each) for each in parts], running)
+    def show(self, *parts: dict[str, Any], above: str = "m1") -> list[str]:
+        self.inbox.above = above
+        return self.inbox.show([Part.read(each) for each in parts])
 
     @property
     def text(self) -> str:
@@ -55,12 +56,19 @@ def test_the_parts_of_one_reply_are_one_text_and_two_replies_are_two(here: Here)
 
 def test_what_answers_another_message_is_shown_with_its_question(here: Here) -> None:
     here.record.add("you", "m0", "how are you?" * 30)
-    here.show(part(1, "fine", "m0"), running="m1")
+    here.show(part(1, "fine", "m0"), above="m1")
     assert here.text.startswith("› how are you?")
     assert here.text.count("how are you?") < 20
     here.record.add("you", "m1", "and now?")
-    here.show(part(2, "better", "m1"), running="m1")
+    here.show(part(2, "better", "m1"), above="m1")
     assert "and now?" not in here.text
+
+
+def test_a_notice_about_another_message_is_shown_with_its_question_once(here: Here) -> None:
+    here.record.add("you", "m0", "how are you?")
+    notice = {"notice": "interrupted", "parts": 2}
+    here.show(part(1, "restarted", "m0", **notice), part(2, "and more", "m0", **notice), above="")
+    assert here.text == "› how are you?\n\n  restarted\n\n  and more\n"
 
 
 def test_a_notice_is_no_markdown_and_one_of_no_room_was_said_already(here: Here) -> None:
@@ -70,6 +78,7 @@ def test_a_notice_is_no_markdown_and_one_of_no_room_was_said_already(here: Here)
     here.show(part(3, "too many here", "m3", notice="busy"))
     assert here.text == "  *sorry*\n\n  too many here\n"
     assert [line.who for line in here.record.lines] == ["failure", "you", "busy", "busy"]
+    assert here.record.lines[2].text == "too many"
 
 
 def test_files_are_kept_between_texts_and_a_failure_is_told(here: Here) -> None:

@@ -96,6 +96,7 @@ class Here:
         self.out = io.StringIO()
         self.screen = Watched(Console(file=self.out, width=80, color_system=None))
         self.cursor = 0
+        self.most_bytes: int | None = None
         self.keyboard: Script | None = None
         fake.answers_with = self.echo
 
@@ -117,13 +118,14 @@ class Here:
         feed = Feed(client_of(self.home))
         self.keyboard = Script(feed, *steps)
         desk = Desk(
-            client=client_of(self.home),
+            client=client_of(self.home, most_bytes=self.most_bytes),
             feed=feed,
             keyboard=self.keyboard,
             screen=self.screen,
             record=self.record(),
             words=Words(False),
             folder=self.folder / "files",
+            again="turnbridge chat --conversation x",
             status=lambda: "console:local connected\x1b",
             now=lambda: "now",
         )
@@ -255,11 +257,11 @@ def test_earlier_exchanges_can_be_shown(here: Here) -> None:
     record.add("agent", "p0", "I see.")
     record.add("failure", "p1", "Oh no.")
     record.add("agent", "p2", "", ["/tmp/b.png"])
-    text = here.chat("/history", "/history 1", "/history 0")
+    text = here.chat("/history", "/history 1", "/history 0", "/history x", f"/history {'9' * 5000}")
     counts = {shown: text.count(shown) for shown in ("› see?", "I see.", "Oh no.", "+ /tmp/a.png")}
     assert set(counts.values()) == {1}, counts
     assert text.count("+ /tmp/b.png") == 2
-    assert "Nothing was said" in text
+    assert text.count("How many lines?") == 3
 
 
 def test_several_lines_make_one_message_and_ctrl_c_gives_them_up(here: Here) -> None:
@@ -299,17 +301,70 @@ def test_ctrl_c_stops_the_turn(here: Here) -> None:
     assert "answer waits" not in text
 
 
+def test_several_that_are_stopped_are_told_once(here: Here) -> None:
+    here.fake.answers_with = None
+    steps: list[Step] = ["one", here.runs(), "two", "three", lambda: here.screen.drawn[-1].more == 2, "/stop"]
+    text = here.chat(*steps, here.sees("Stopped, all 3 messages."), "/history")
+    assert text.count("Stopped") == 2
+
+
+def test_what_was_said_before_a_stop_stays_and_is_in_the_history(here: Here) -> None:
+    here.fake.answers_with = None
+
+    def moves() -> bool:
+        here.fake.shows(here.last_id, turn(1, "half an answer"))
+        return True
+
+    stop: list[Step] = [
+        "go",
+        here.runs(),
+        moves,
+        here.runs("half"),
+        KeyboardInterrupt(),
+        here.sees("Stopped."),
+    ]
+    text = here.chat(*stop, "/history")
+    assert text.count("  half an answer\n\n  Stopped.\n") == 2
+    assert [line.who for line in here.record().lines] == ["you", "agent", "stopped"]
+
+
+def test_an_answer_behind_others_that_were_sent_meanwhile_comes_with_its_question(here: Here) -> None:
+    here.fake.answers_with = None
+
+    def answers() -> bool:
+        for body in here.fake.posted:
+            here.echo(body)
+        return True
+
+    text = here.chat(
+        "one", here.runs(), "two", lambda: here.screen.drawn[-1].more == 1, answers, here.sees("echo: two")
+    )
+    assert "› one\n\n  echo: one\n\n› two\n\n  echo: two" in text
+
+
+def test_a_file_that_the_account_does_not_take_is_told_at_once(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("a.txt").write_text("abc")
+    monkeypatch.setattr(here, "most_bytes", 2)
+    text = here.chat("/file a.txt", "")
+    assert "a.txt has 3 bytes, and the account takes 2 bytes at most" in text
+    assert here.fake.posted == []
+
+
 def test_a_second_ctrl_c_leaves_without_waiting_for_the_stop(here: Here) -> None:
     here.fake.answers_with = None
     here.fake.post = lambda body: {"outcome": "accepted"}  # type: ignore[method-assign] # it never stops
     here.fake.live = lambda query: turn(int(query["version"]) + 1)  # type: ignore[method-assign] # likewise
     text = here.chat("go", here.runs(), KeyboardInterrupt(), KeyboardInterrupt(), "never")
     assert "Stopped." not in text
+    assert "It is being stopped" in text
 
 
 def test_leaving_while_something_runs_says_where_the_answer_is(here: Here) -> None:
     here.fake.answers_with = None
-    assert "The answer waits for you" in here.chat("go", here.runs(), EOFError(), "never")
+    text = here.chat("go", here.runs(), EOFError(), "never")
+    assert "The answer waits for you. To see it: turnbridge chat --conversation x\n" in text
 
 
 def test_a_terminal_that_is_gone_ends_the_chat(here: Here) -> None:
@@ -325,7 +380,16 @@ def test_a_terminal_that_is_gone_ends_the_chat(here: Here) -> None:
     script = Script(feed, "go")
     script.typed = gone  # type: ignore[method-assign] # as the terminal would
     desk = Desk(
-        client_of(here.home), feed, script, here.screen, here.record(), Words(False), here.folder, str, str
+        client_of(here.home),
+        feed,
+        script,
+        here.screen,
+        here.record(),
+        Words(False),
+        here.folder,
+        "",
+        str,
+        str,
     )
     Chat(desk).run()
 
@@ -376,7 +440,16 @@ def test_one_that_refuses_later_ends_it_too(here: Here) -> None:
     feed = Feed(client_of(here.home))
     script = Script(feed, lambda: False)
     desk = Desk(
-        client_of(here.home), feed, script, here.screen, here.record(), Words(False), here.folder, str, str
+        client_of(here.home),
+        feed,
+        script,
+        here.screen,
+        here.record(),
+        Words(False),
+        here.folder,
+        "",
+        str,
+        str,
     )
     chat = Chat(desk)
     feed._put(chat_feed.Failed(BridgeError("gone for good")))

@@ -89,6 +89,14 @@ def test_answers_notices_and_files_stand_apart() -> None:
     ]  # fmt: skip
 
 
+def test_an_answer_without_an_end_is_dim() -> None:
+    seen = Seen()
+    seen.screen.note("a note")
+    seen.screen.unfinished("half **an** answer")
+    assert seen.lines == ["  a note", "", "  half an answer"]
+    assert "\x1b[2mhalf " in seen.raw
+
+
 def test_a_gap_is_one_blank_line() -> None:
     lines = drawn(
         lambda screen: screen.gap(),

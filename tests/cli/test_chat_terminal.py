@@ -309,8 +309,11 @@ def test_the_editor_is_told_of_utf_8_where_only_python_reads_it(
     monkeypatch.setenv("LC_ALL", "x")
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(encoding=reads))
     monkeypatch.setattr(locale, "nl_langinfo", lambda item: knows)
+    chosen: list[object] = []
+    monkeypatch.setattr(locale, "setlocale", lambda *args: chosen.extend(args))
     speak_utf8()
     assert os.environ["LC_ALL"] == then
+    assert chosen == ([locale.LC_CTYPE, then] if then != "x" else [])
 
 
 def test_what_the_locale_has_no_bytes_for_is_only_not_remembered(

@@ -1,6 +1,7 @@
 """What commands share: asking the daemon, and ending with one clear line and the right code."""
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -15,6 +16,7 @@ from bridge.cli.common import (
     ask_daemon,
     explain,
     home,
+    lenient,
     nearer,
     open_streams,
     program,
@@ -183,6 +185,14 @@ def test_a_stream_that_is_closed_is_nowhere_and_no_file_takes_its_place(
     finally:
         os.dup2(kept, 2)
         os.close(kept)
+
+
+def test_what_a_terminal_cannot_show_is_a_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(shown, encoding="ascii"))
+    lenient()
+    print("a 好", flush=True)
+    assert shown.getvalue() == b"a ?\n"
 
 
 def test_a_signal_ends_what_runs_as_an_exit_does_and_one_that_is_ignored_does_not() -> None:

@@ -179,7 +179,8 @@ def test_files_go_along(home: Home, fake: FakeConsole) -> None:
         (["hi"], 3, "no daemon runs there: start it with:"),
         (["hi", "--account", "gone"], 2, "add the line [channels.console.gone] at its end"),
         (["hi", "--conversation", "a\nb"], 2, "printable characters"),
-        (["hi", "--file", "gone.txt"], 1, "gone.txt: No such file"),
+        (["hi", "--file", "gone.txt"], 2, "gone.txt: No such file"),
+        (["hi", "--file", "."], 2, ". is no regular file"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_a_code(

@@ -70,5 +70,7 @@ $(VENV)/.stamp: pyproject.toml constraints.txt
 	@echo "setting up $(VENV) with $$($(PYTHON) --version) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off \
-		-c constraints.txt -e '.[dev]' | awk '/^Collecting/ { print "  " $$2; fflush() }'
+		-c constraints.txt -e '.[dev]' | awk '\
+		/^Collecting/ { print "  " $$2; fflush() } \
+		/^Installing collected/ { print "installing them, and Turnbridge ..."; fflush() }'
 	@touch $@

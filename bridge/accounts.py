@@ -237,7 +237,7 @@ def _credentials(
     if path.exists() or not needed <= given.keys():
         given = _from_file(path) | given
     secrets = validate(spec.credentials, given, path, strict=False)  # variables are texts, whatever they hold
-    for secret in _secrets_of(secrets):
+    for secret in secrets_of(secrets):
         register_secret(secret)
     return secrets
 
@@ -277,16 +277,17 @@ def _from_file(path: Path) -> dict[str, Any]:
     return found
 
 
-def _secrets_of(value: object) -> Iterator[str]:
+def secrets_of(value: object) -> Iterator[str]:
+    """Each secret text in the credentials ``value``."""
     match value:
         case SecretStr():
             yield value.get_secret_value()
         case BaseModel():
             for name in type(value).model_fields:
-                yield from _secrets_of(getattr(value, name))
+                yield from secrets_of(getattr(value, name))
         case tuple() | list():
             for inner in value:
-                yield from _secrets_of(inner)
+                yield from secrets_of(inner)
 
 
 def _unknown(

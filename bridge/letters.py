@@ -79,15 +79,20 @@ class Letters:
             before_ms = max(
                 0, unix_ms(self._clock.now()) - int(timedelta(days=1).total_seconds() * 1000) * days
             )
-        await self._store.do(Bury(tuple(PartId(letter) for letter in ids), before_ms))
+        forgotten = await self._store.do(Bury(tuple(PartId(letter) for letter in ids), before_ms))
+        if ids and not forgotten:
+            raise ControlError("component_error", f"{_joined(ids)}: no dead letter: look at the list")
+
+
+def _joined(ids: Sequence[int]) -> str:
+    return ", ".join(str(letter) for letter in ids)
 
 
 def _unknown(ids: Sequence[int]) -> ControlError:
-    shown = ", ".join(str(letter) for letter in ids)
     return ControlError(
         "component_error",
-        f"{shown}: not a dead letter, or one that cannot be sent again (a file is not kept, and a text may "
-        "be on its way with a later reply): look at the list",
+        f"{_joined(ids)}: not a dead letter, or one that cannot be sent again (a file is not kept, and a "
+        "text may be on its way with a later reply): look at the list",
     )
 
 

@@ -19,7 +19,7 @@ from bridge.errors import BridgeError
 from bridge.health import Health, RemoteTools, Snapshot, State
 from bridge.logs import clean, get_logger
 from bridge.media.disk import Disk
-from bridge.media.outbox import CopyRefusal, copy
+from bridge.media.outbox import NotCopied, copy
 from bridge.media.sniff import sniff_file
 from bridge.paths import Home
 from bridge.protocol import ours
@@ -138,8 +138,8 @@ def _copied(path: Path, home: Home) -> ReplyFile:
         copied = copy(source, home.outbox)
     except OSError as error:
         raise BridgeError(f"{path}: {error.strerror or 'it cannot be copied'}") from error
-    if isinstance(copied, CopyRefusal):
-        raise BridgeError(f"{path}: {copied.value}")
+    if isinstance(copied, NotCopied):
+        raise BridgeError(f"{path}: {copied.text}")
     return ReplyFile(str(copied.path), copied.name, sniff_file(copied.path, "", copied.name), copied.size)
 
 

@@ -124,3 +124,12 @@ async def test_case_58_dead_letters_are_listed_shown_retried_and_pruned_and_then
         assert await one.letters.handle(ours.DeadPrune(ids=(ids[1],))) == ()
         await one.give_up()
         assert await one.letters.handle(ours.DeadPrune(older_than_days=2**32 - 1)) != ()
+
+
+async def test_pruning_letters_none_of_which_is_there_is_refused(tmp_path: Path) -> None:
+    async with desk(tmp_path) as one:
+        part_id = await one.give_up()
+        with pytest.raises(ControlError, match=r"^9998, 9999: no dead letter"):
+            await one.letters.handle(ours.DeadPrune(ids=(PartId(9998), PartId(9999))))
+        assert await one.letters.handle(ours.DeadPrune(ids=(PartId(9999), part_id))) == ()
+        assert await one.letters.handle(ours.DeadPrune(older_than_days=1)) == ()

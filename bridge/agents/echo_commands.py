@@ -23,6 +23,7 @@ MOST_CALLS = 100
 MOST_ARGUMENT_BYTES = 1_000_000
 MOST_SECONDS = 3600
 MOST_PROGRESS = 300
+SENT_MIB = 25  # what a chat takes of a file; more is refused when it is attached
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
 _LINE_CHARACTERS = 4096  # a longer line is no command, but a text
 
@@ -275,11 +276,11 @@ def _code(given: list[str]) -> bool:
 
 _PIXELS, _SIZE = (
     f"up to {echo_files.MOST_PIXELS} pixels a side",
-    f"up to {echo_files.MOST_BYTES // 1_048_576}m",
+    f"up to {echo_files.MOST_BYTES // 1_048_576}m, of which at most {SENT_MIB}m can be sent",
 )
 _PIXELS_ZH, _SIZE_ZH = (
     f"每边最多 {echo_files.MOST_PIXELS} 像素",
-    f"最大 {echo_files.MOST_BYTES // 1_048_576}m",
+    f"最大 {echo_files.MOST_BYTES // 1_048_576}m，其中最多 {SENT_MIB}m 能发出去",
 )
 
 COMMANDS = (

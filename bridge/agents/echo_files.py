@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import PurePath
 
-MOST_BYTES = 32 * 1_048_576  # over every limit of a chat, so that refusals can be seen
+MOST_BYTES = 32 * 1_048_576  # over every limit of a chat, so that the refusal of an attachment can be seen
 MOST_PIXELS = 2000  # of a side
 
 

@@ -39,9 +39,13 @@ class NotRunningError(BridgeError):
     """No daemon serves this home: exit code 3."""
 
 
-def add_home(parser: argparse.ArgumentParser) -> None:
+def add_home(parser: argparse.ArgumentParser, *, is_action: bool = False) -> None:
+    """``is_action``: its command takes the option, too, and what was given there stays."""
     parser.add_argument(
-        "--home", metavar="DIR", help="settings and state (default: TURNBRIDGE_HOME, else ~/.turnbridge)"
+        "--home",
+        metavar="DIR",
+        default=argparse.SUPPRESS if is_action else None,
+        help="settings and state (default: TURNBRIDGE_HOME, else ~/.turnbridge)",
     )
 
 
@@ -68,6 +72,17 @@ def program() -> str:
     if os.path.basename(path) != "turnbridge" or which("turnbridge") == os.path.abspath(path):
         return "turnbridge"
     return shlex.quote(nearer(os.path.abspath(path)))
+
+
+def typed_anywhere(where: Home, command: str) -> str:
+    """``command`` for the home ``where`` as any other terminal takes it, in any folder."""
+    from bridge.paths import Home
+
+    path = os.path.abspath(sys.argv[0])
+    is_found = program() == "turnbridge" and not os.environ.get("VIRTUAL_ENV")
+    start = "turnbridge" if is_found or not os.path.exists(path) else shlex.quote(path)
+    is_usual = Home.resolve(None).root == where.root and not os.environ.get("TURNBRIDGE_HOME")
+    return f"{start} {command}" + ("" if is_usual else f" --home {shlex.quote(str(where.root))}")
 
 
 def typed(where: Home, command: str) -> str:

@@ -10,6 +10,8 @@ from bridge.cli.common import add_home, home
 from bridge.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bridge.accounts import AccountSetup
     from bridge.cli.common import Commands
     from bridge.config import Config
@@ -18,9 +20,10 @@ if TYPE_CHECKING:
 
 def register(commands: Commands) -> None:
     parser = commands.add_parser("config", help="check the settings")
+    add_home(parser)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     check = actions.add_parser("check", help="print every problem, and what to do")
-    add_home(check)
+    add_home(check, is_action=True)
     check.set_defaults(run=run)
 
 
@@ -52,6 +55,7 @@ def findings(where: Home) -> tuple[list[str], list[str]]:
     wrong += agent_problems(config, where)
     ready = [account for account in found if isinstance(account, AccountSetup)]
     odd = [line for account in ready if (line := powerless(account, where))]
+    odd += [line for account in ready for line in placeholders(account, where)]
     if config.channels or not wrong:  # else their table may be what is wrong
         odd += unused_credentials(config, where, channels)
     return list(dict.fromkeys(wrong)), odd
@@ -77,6 +81,20 @@ def powerless(account: AccountSetup, where: Home) -> str:
     if settings.senders == "owner":
         return f"{table}: it answers its owner alone, and there is none: set owner, or senders"
     return ""
+
+
+def placeholders(account: AccountSetup, where: Home) -> Iterator[str]:
+    """A line for each value that still is what the guides show in its place."""
+    from bridge.accounts import secrets_of
+
+    path = where.credentials(account.channel, account.account)
+    for key in type(account.credentials).model_fields:
+        if any("…" in secret for secret in secrets_of(getattr(account.credentials, key))):
+            yield f"{path}: {key} holds the guide's placeholder …: put the real one there"
+    table = f"{where.config}: channels.{account.channel}.{account.account}"
+    for key, value in account.settings.model_dump().items():
+        if isinstance(value, str) and "…" in value:
+            yield f"{table}.{key} holds the guide's placeholder …: put the real one there"
 
 
 def agent_problems(config: Config, where: Home) -> list[str]:

@@ -17,6 +17,7 @@ HEAD = ("ID", "ACCOUNT", "WHAT", "BYTES", "GIVEN UP", "HOW", "WHY")
 
 def register(commands: Commands) -> None:
     parser = commands.add_parser("dead", help="list, show, retry or prune replies that were given up")
+    add_home(parser)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="one line for each part of a reply that was given up")
     listing.add_argument("account", nargs="?", default="", help="only of this account, such as feishu:main")
@@ -33,7 +34,7 @@ def register(commands: Commands) -> None:
     )
     runs = ((listing, run_list), (show, run_show), (retry, run_retry), (prune, run_prune))
     for action, run in runs:
-        add_home(action)
+        add_home(action, is_action=True)
         action.set_defaults(run=run)
 
 
@@ -46,8 +47,18 @@ def run_list(args: argparse.Namespace) -> int:
         print("no dead letters")
     else:
         print("\n".join(table([HEAD, *(row(letter, now()) for letter in dead)])))
-        print(f"read one: {typed(home(args), 'dead show ID')}; then: dead retry ID, or dead prune ID")
+        print(f"read one: {typed(home(args), 'dead show ID')}; {remedies(dead)}")
     return 1 if dead else 0
+
+
+def remedies(dead: list[dict[str, Any]]) -> str:
+    """What can be done about the letters of a list."""
+    files = [letter for letter in dead if letter["kind"] == "file"]
+    if not files:
+        return "then: dead retry ID, or dead prune ID"
+    if len(files) == len(dead):
+        return "then: dead prune ID (no copy is kept of a file, so it cannot be retried: send it anew)"
+    return "then: dead retry ID (a text alone: no copy is kept of a file), or dead prune ID"
 
 
 def run_show(args: argparse.Namespace) -> int:
@@ -71,7 +82,7 @@ def run_retry(args: argparse.Namespace) -> int:
 
 
 def run_prune(args: argparse.Namespace) -> int:
-    """Exit 0; what is no dead letter (any more) is no error."""
+    """Exit 0, 1 when none of those named is a dead letter (any more)."""
     if not args.ids and args.older_than_days is None:
         args.command.error("say which: their numbers, or --older-than-days")
     command: dict[str, Any] = {"action": "dead_prune", "ids": args.ids}

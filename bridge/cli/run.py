@@ -6,7 +6,7 @@ import argparse
 import gc
 from typing import TYPE_CHECKING
 
-from bridge.cli.common import add_home, home, silenced, typed
+from bridge.cli.common import add_home, home, silenced, typed, typed_anywhere
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -103,10 +103,14 @@ def greeting(where: Home, state: Ready) -> str:
         f"    health     {state.address}/healthz",
     ]
     lines += [f"    account    {account.id}" for account in state.accounts]
+    if not state.accounts:
+        lines += ["", "  It has no account yet: add one to the settings, a table such as", ""]
+        lines += ["    [channels.console.local]", "", "  It starts as soon as the file is saved."]
+    chat, attempt, status = (typed_anywhere(where, command) for command in ("chat", "try", "status"))
     there = {account.id for account in state.accounts}
     if "console:local" in there:
-        lines += ["", "  Now, in another terminal, talk to it:", "", f"    {typed(where, 'chat')}"]
+        lines += ["", "  Now, in another terminal, talk to it:", "", f"    {chat}"]
     if "webhook:demo" in there:
-        lines += ["", "  Send it a picture over HTTP, and get it back:", "", f"    {typed(where, 'try')}"]
-    lines += ["", "  How it is, at any time:", "", f"    {typed(where, 'status')}"]
+        lines += ["", "  Send it a picture over HTTP, and get it back:", "", f"    {attempt}"]
+    lines += ["", "  How it is, at any time:", "", f"    {status}"]
     return "\n".join([*lines, ""])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bridge.cli.common import add_home, ask_daemon, home, typed
 from bridge.errors import ConfigError
@@ -27,12 +27,22 @@ def register(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit 0 once the message is stored for delivery."""
+    if not all(args.account.partition(":")):
+        args.command.error(f"{args.account!r} names no account: write CHANNEL:ACCOUNT, such as feishu:main")
     if any("\ud800" <= letter <= "\udfff" for letter in args.account + args.to + args.text):
         raise ConfigError("what is to be sent is not UTF-8: look at the terminal's encoding")
     files = [str(Path(file).absolute()) for file in args.file]
     command = {"action": "send", "account": args.account, "to": args.to, "text": args.text, "files": files}
     where = home(args)
-    ask_daemon(where, command)
-    print(f"stored; {args.account} delivers it now. Whether it arrived is not known yet: what is refused")
+    status = ask_daemon(where, command)
+    print(f"stored; {prospect(args.account, status)}. Whether it arrived is not known yet: what is refused")
     print(f"is listed by: {typed(where, 'dead list')}")
     return 0
+
+
+def prospect(account: str, status: dict[str, Any]) -> str:
+    """When ``account`` delivers, by its state after the message was stored."""
+    state = next((one["state"] for one in status["components"] if one["id"] == account), "connected")
+    if state == "connected":
+        return f"{account} delivers it now"
+    return f"{account} has no contact with its platform ({state}), and delivers it once it has"

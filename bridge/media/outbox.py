@@ -28,6 +28,14 @@ class CopyRefusal(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class NotCopied:
+    """``text`` says why, with the figures, as it may be shown."""
+
+    why: CopyRefusal
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Copied:
     """A copy in the outbox. ``name`` is safe to show, ``size`` in bytes."""
 
@@ -36,7 +44,7 @@ class Copied:
     size: int
 
 
-def copy(source: Path, outbox: Path, name: str = "", max_bytes: int = MAX_BYTES) -> Copied | CopyRefusal:
+def copy(source: Path, outbox: Path, name: str = "", max_bytes: int = MAX_BYTES) -> Copied | NotCopied:
     """Copy ``source`` to a new file ``<12 hex>-<name>`` of ``outbox``, durable on return.
 
     ``source`` is absolute and has been resolved and judged. No link is followed on the way to it, so that
@@ -49,13 +57,14 @@ def copy(source: Path, outbox: Path, name: str = "", max_bytes: int = MAX_BYTES)
     try:
         handle = _open_unlinked(source)
     except (OSError, ValueError):
-        return CopyRefusal.UNREADABLE
+        return _not(CopyRefusal.UNREADABLE)
     try:
         found = os.fstat(handle)
         if refusal := _judge(found, max_bytes):
-            return refusal
+            return _not(refusal, f"{found.st_size} bytes, of at most {max_bytes}")
         shown = safe_name(name or source.name)
-        return _copy_open(handle, found.st_size, outbox / unique_name(shown), shown)
+        copied = _copy_open(handle, found.st_size, outbox / unique_name(shown), shown)
+        return copied or _not(CopyRefusal.CHANGED)
     finally:
         os.close(handle)
 
@@ -90,6 +99,10 @@ def _open_unlinked(path: Path) -> int:
         os.close(here)
 
 
+def _not(why: CopyRefusal, sizes: str = "") -> NotCopied:
+    return NotCopied(why, f"{why.value}: {sizes}" if why is CopyRefusal.TOO_LARGE else why.value)
+
+
 def _judge(found: os.stat_result, max_bytes: int) -> CopyRefusal | None:
     if not stat.S_ISREG(found.st_mode):
         return CopyRefusal.NOT_REGULAR
@@ -100,7 +113,8 @@ def _judge(found: os.stat_result, max_bytes: int) -> CopyRefusal | None:
     return CopyRefusal.TOO_LARGE if found.st_size > max_bytes else None
 
 
-def _copy_open(handle: int, size: int, target: Path, shown: str) -> Copied | CopyRefusal:
+def _copy_open(handle: int, size: int, target: Path, shown: str) -> Copied | None:
+    """None: what was read has another size."""
     file, done = NewFile(target), False
     try:
         file.create()
@@ -109,7 +123,7 @@ def _copy_open(handle: int, size: int, target: Path, shown: str) -> Copied | Cop
             left -= len(data)
             file.write(data)
         if left:
-            return CopyRefusal.CHANGED
+            return None
         file.finish()
         done = True
     finally:

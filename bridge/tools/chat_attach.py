@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from bridge.errors import ConfigError
-from bridge.media.outbox import Copied, CopyRefusal, copy
+from bridge.media.outbox import MAX_BYTES, Copied, CopyRefusal, NotCopied, copy
 from bridge.media.sniff import sniff_file
 from bridge.paths import Home
 from bridge.protocol.helpers import CHAT_ATTACH
@@ -45,7 +45,10 @@ class ChatAttach:
     """``user`` is the home directory whose credentials are refused; that of this process by default."""
 
     name, risk, arguments = CHAT_ATTACH, Risk.NETWORK, AttachArguments
-    description = "Send a file to the user in this chat, at most 25 MiB. It arrives with your answer."
+    description = (
+        f"Send a file to the user in this chat, at most {MAX_BYTES // 1_048_576} MiB. "
+        "It arrives with your answer."
+    )
 
     def __init__(self, home: Home, user: Path | None = None) -> None:
         self._home = home
@@ -75,7 +78,7 @@ class ChatAttach:
             if is_private(source, self._home, self._user):
                 return "that place is private"
             copied = copy(source, self._home.private_dir(self._home.outbox))
-            return copied.value if isinstance(copied, CopyRefusal) else _reported(copied, arguments.caption)
+            return copied.text if isinstance(copied, NotCopied) else _reported(copied, arguments.caption)
         except (ValueError, RuntimeError):  # a NUL in the path; links in a circle
             return CopyRefusal.UNREADABLE.value
         except (OSError, ConfigError):

@@ -148,7 +148,8 @@ async def listening(
     except OSError as error:
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else "no such host"
         raise ConfigError(
-            f"cannot listen on web.host {table.host}, web.port {table.port}: {why}: choose another"
+            f"cannot listen on web.host {table.host}, web.port {table.port}: {why}: choose another "
+            "in the table [web] of config.toml"
         ) from error
     listener.port = bound.sockets[0].getsockname()[1]
     async with _serving(bound, server):

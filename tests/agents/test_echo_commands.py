@@ -8,11 +8,12 @@ import pytest
 
 from bridge.agents import echo_files
 from bridge.agents.contract import AgentError, HistoryEntry, Role
-from bridge.agents.echo_commands import COMMANDS, MOST_COMMANDS, parse
+from bridge.agents.echo_commands import COMMANDS, MOST_COMMANDS, SENT_MIB, parse
 from bridge.agents.echo_talk import NO_TOOLS, NO_TOOLS_ZH
 from bridge.agents.echo_text import MARKDOWN, MENTION
 from bridge.channel.testing.clock import settle, until
 from bridge.media.images import image_size
+from bridge.media.outbox import MAX_BYTES
 from bridge.paths import Home
 from tests.agents.talking import Talked, Talker
 
@@ -180,7 +181,7 @@ async def test_a_file_that_cannot_be_made_is_told(talker: Talker) -> None:
     assert (await talker.say("make a.png 9000")).answer.startswith("I could not make a.png: ")
     assert (await talker.say(f"make {'x' * 300}.txt")).answer.startswith("I could not make xxx")
     assert (await talker.say("make large.txt 26m")).answer.startswith(
-        "The file was not attached: it is too large"
+        "The file was not attached: it is too large: 27262976 bytes, of at most 26214400"
     )
     assert list(talker.cwd.iterdir()) == []
     talker.cwd.rmdir()
@@ -308,3 +309,8 @@ async def test_answers_of_several_commands_come_together(talker: Talker) -> None
     talked = await talker.say("write a.txt x\nempty\nread a.txt")
     assert talked.answer == "Wrote 2 bytes.\n\nx\n"
     assert len(talked.calls) == 2
+
+
+async def test_the_help_tells_what_can_be_sent_as_the_outbox_has_it(talker: Talker) -> None:
+    assert SENT_MIB * 1_048_576 == MAX_BYTES
+    assert "3m, up to 32m, of which at most 25m can be sent" in (await talker.say("help")).answer

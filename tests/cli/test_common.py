@@ -23,6 +23,7 @@ from bridge.cli.common import (
     signals_exit,
     silenced,
     typed,
+    typed_anywhere,
     visible,
 )
 from bridge.errors import BridgeError, ConfigError
@@ -213,3 +214,23 @@ def test_what_was_typed_does_not_play_with_the_terminal_that_is_told_of_it(
 ) -> None:
     explain(ConfigError("no \x1b[2J"))
     assert capsys.readouterr().err == "turnbridge: no \N{REPLACEMENT CHARACTER}[2J\n"
+
+
+def test_a_command_for_another_terminal_needs_neither_this_folder_nor_its_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    found = tmp_path / "bin" / "turnbridge"
+    found.write_text("")
+    found.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    monkeypatch.setenv("TURNBRIDGE_HOME", str(tmp_path / "own"))
+    monkeypatch.setattr(sys, "argv", ["bin/turnbridge"])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert typed_anywhere(Home(tmp_path / "own"), "chat") == f"{found} chat --home {tmp_path}/own"
+    monkeypatch.setenv("PATH", str(found.parent))
+    assert typed_anywhere(Home(tmp_path / "own"), "chat") == f"turnbridge chat --home {tmp_path}/own"
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path))  # which the other terminal has not
+    monkeypatch.delenv("TURNBRIDGE_HOME")
+    assert typed_anywhere(Home(Path("~/.turnbridge").expanduser()), "try") == f"{found} try"

@@ -115,3 +115,30 @@ def test_a_file_that_is_no_toml_or_not_there_is_told(home: Home, capsys: pytest.
     home.config.unlink()
     assert main(["config", "check", "--home", str(home.root)]) == 2
     assert "is missing" in capsys.readouterr().out
+
+
+def test_the_home_may_stand_before_the_action(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    write_private(home.config, b"[channels.webhook.demo]\nowner = 'u1'\n")
+    assert main(["config", "--home", str(home.root), "check"]) == 0
+    assert capsys.readouterr().out == f"{home.config}: good\n"
+
+
+def test_what_still_is_a_guides_placeholder_is_a_warning(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = home.credentials("feishu", "main")
+    home.private_dir(path.parent)
+    write_private(path, json.dumps({"app_secret": "…", "verification_token": "real"}).encode())
+    settings = (
+        "[channels.webhook.demo]\nowner = 'u1'\n[channels.feishu.main]\napp_id = 'cli_1'\nowner = 'ou_…'\n"
+    )
+    code, lines = check(home, settings, capsys)
+    told = "holds the guide's placeholder …: put the real one there"
+    assert (code, lines) == (
+        0,
+        [
+            f"warning: {path}: app_secret {told}",
+            f"warning: {home.config}: channels.feishu.main.owner {told}",
+            f"{home.config}: good",
+        ],
+    )

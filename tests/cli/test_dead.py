@@ -101,3 +101,26 @@ def test_what_names_no_letter_is_a_usage_error(args: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["dead", *args])
     assert ended.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("kinds", "told"),
+    [
+        (["text"], "then: dead retry ID, or dead prune ID"),
+        (["file"], "then: dead prune ID (no copy is kept of a file, so it cannot be retried: send it anew)"),
+        (["text", "file"], "dead retry ID (a text alone: no copy is kept of a file), or dead prune ID"),
+    ],
+)
+def test_a_list_suggests_a_retry_only_of_what_can_be_retried(
+    kinds: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket_daemon(answer(*({**LETTER, "kind": kind} for kind in kinds))) as daemon:
+        assert main(["dead", "list", "--home", str(daemon.home.root)]) == 1
+    assert capsys.readouterr().out.rstrip().endswith(told)
+
+
+def test_the_home_may_stand_before_the_action(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket_daemon(answer()) as daemon:
+        assert main(["dead", "--home", str(daemon.home.root), "list"]) == 0
+    with socket_daemon(answer()) as daemon:
+        assert main(["dead", "--home", "/nowhere", "list", "--home", str(daemon.home.root)]) == 0

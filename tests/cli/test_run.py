@@ -215,3 +215,9 @@ def test_the_greeting_names_everything_and_what_to_type_next() -> None:
     assert other.rstrip().endswith("status --home '/srv/bot home'")
     for command in ("chat", "try"):
         assert f" {command} --home" not in other
+
+
+def test_without_an_account_the_greeting_says_how_to_add_one() -> None:
+    said = greeting(Home(Path("/srv/bot")), Ready("http://127.0.0.1:8470", ()))
+    assert "no account yet" in said
+    assert "[channels.console.local]" in said

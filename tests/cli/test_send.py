@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bridge.cli.main import main
-from tests.cli.socket_daemon import refusal, socket_daemon
+from tests.cli.socket_daemon import refusal, socket_daemon, status
 
 
 def test_a_message_is_handed_over(
@@ -38,3 +38,21 @@ def test_what_the_terminal_gave_in_another_encoding_is_refused(capsys: pytest.Ca
     with socket_daemon() as daemon:
         assert main(["send", "x:y", "u1", "hi \udcff", "--home", str(daemon.home.root)]) == 2
     assert "not UTF-8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("account", ["feishu", "feishu:", ":main"])
+def test_an_account_without_its_channel_or_name_is_a_usage_error_that_shows_the_form(
+    account: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["send", account, "u1", "hi"])
+    assert ended.value.code == 2
+    assert "write CHANNEL:ACCOUNT, such as feishu:main" in capsys.readouterr().err
+
+
+def test_an_account_without_contact_is_not_said_to_deliver_now(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket_daemon(status({"id": "x:y", "state": "backoff"})) as daemon:
+        assert main(["send", "x:y", "u1", "hi", "--home", str(daemon.home.root)]) == 0
+    said = capsys.readouterr().out
+    assert "x:y has no contact with its platform (backoff), and delivers it once it has" in said
+    assert "delivers it now" not in said

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bridge.media.newfile import NewFile
-from bridge.media.outbox import Copied, CopyRefusal, copy, inside_outbox
+from bridge.media.outbox import Copied, CopyRefusal, NotCopied, copy, inside_outbox
 
 
 @pytest.fixture
@@ -42,9 +42,9 @@ def test_without_a_name_it_is_called_as_the_file(work: Path, outbox: Path) -> No
 
 def refused(source: Path, outbox: Path, **options: int) -> CopyRefusal:
     outcome = copy(source, outbox, **options)  # type: ignore[arg-type] # only max_bytes is passed
-    assert isinstance(outcome, CopyRefusal)
+    assert isinstance(outcome, NotCopied)
     assert not outbox.exists() or list(outbox.iterdir()) == []
-    return outcome
+    return outcome.why
 
 
 def test_links_are_not_followed(work: Path, outbox: Path) -> None:
@@ -74,6 +74,9 @@ def test_neither_empty_nor_large_files_are_copied(work: Path, outbox: Path) -> N
     (work / "empty").write_bytes(b"")
     assert refused(work / "empty", outbox) is CopyRefusal.EMPTY
     assert refused(work / "a.txt", outbox, max_bytes=4) is CopyRefusal.TOO_LARGE
+    told = copy(work / "a.txt", outbox, max_bytes=4)
+    assert isinstance(told, NotCopied)
+    assert told.text == "it is too large: 5 bytes, of at most 4"
     assert isinstance(copy(work / "a.txt", outbox, max_bytes=5), Copied)
 
 

@@ -57,8 +57,9 @@ A line that you type is a message from the account's owner, and so is what begin
   /check              check the account's address, as the console does
   /?                  show this
   /quit               end
-Two slashes send one: //file is the message "/file". The platform waits five seconds for an answer and comes
-three times; then only customer service can send one, or the next message fetches it.
+Two slashes send one: //file is the message "/file".
+The platform waits five seconds for an answer, and comes three times.
+After that only customer service can send one, or the next message fetches it.
 """
 
 

@@ -15,7 +15,7 @@ __all__ = [
     "SPEC", "OfficialAccount", "OfficialAccountWithService", "WechatMpCredentials", "WechatMpSettings",
 ]  # fmt: skip
 
-NOTES_BYTES = 150  # room for what the core puts before a text
+NOTES_BYTES = 150  # room for what the core puts before and after a text
 
 
 def create(

@@ -56,11 +56,22 @@ case $status in 200 | 202) ;; *) echo "nobody takes it: status $status" >&2 && e
 
 # --- ask, and settle ------------------------------------------------------------------------------------------------
 
-ask() { curl -s -f "$url/replies?after=$cursor&wait=$1" -H "authorization: Bearer $token"; }
+# The answer's body, with its status in a line behind it.
+ask() { curl -s -w '\n%{http_code}' "$url/replies?after=$cursor&wait=$1" -H "authorization: Bearer $token"; }
 
 cursor=0
 for _ in 1 2 3 4 5; do
-    answer=$(ask 25)
+    answer=$(ask 25) || true
+    status=${answer##*
+}
+    answer=${answer%
+*}
+    case $status in
+        200) ;;
+        401) echo "sent, but who asks for the reply is refused: ask_token is not the account's" >&2 && exit 1 ;;
+        404 | 405) echo "sent, but no reply can be asked for: an account with a callback_url posts them there" >&2 && exit 1 ;;
+        *) echo "sent, but asking for the reply ended with status $status" >&2 && exit 1 ;;
+    esac
     # One part to a line; whose reply it is stands in each.
     own=$(printf '%s' "$answer" | awk '{ sub(/\],"cursor":[0-9]*}$/, ""); gsub(/{"cursor":/, "\n&"); print }' |
         sed 's/,$//' | grep -F "\"in_reply_to\":\"$id\"" || true)

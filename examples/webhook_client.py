@@ -15,6 +15,7 @@ import argparse
 import base64
 import hashlib
 import hmac
+import itertools
 import json
 import mimetypes
 import secrets
@@ -133,6 +134,8 @@ class Client:
     def _ask(self, wait: float) -> list[Json]:
         url = f"{self._url}/replies?after={self._cursor}&wait={wait:.1f}"
         status, _, answer = request("GET", url, {"Authorization": f"Bearer {self._token}"})
+        if status in (404, 405):
+            raise RefusedError("no reply can be asked for: an account with a callback_url posts them there")
         if status != 200:
             raise RefusedError(f"asking for replies ended with status {status}")
         parts: list[Json] = json.loads(answer)["replies"]
@@ -242,7 +245,8 @@ def secret_texts(entries: Sequence[str | Json]) -> list[str]:
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Talk to a webhook account of Turnbridge.")
-    parser.add_argument("--credentials", type=Path, default=Path(".run/credentials/webhook/demo.json"))
+    usual = Path(".run/credentials/webhook/demo.json")
+    parser.add_argument("--credentials", type=Path, default=usual, help="the account's secrets")
     commands = parser.add_subparsers(dest="command", required=True)
     send = commands.add_parser("send", help="send a message, wait for its reply and print it")
     send.add_argument("text")
@@ -259,6 +263,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     receive = commands.add_parser("receive", help="print what the account posts to its callback_url")
     receive.add_argument("--host", default="127.0.0.1")
     receive.add_argument("--port", type=int, default=9000)
+    for command in (send, receive):  # whether it stands before or after them
+        command.add_argument(
+            "--credentials", type=Path, default=argparse.SUPPRESS, help="the account's secrets"
+        )
     return parser.parse_args(arguments)
 
 
@@ -269,22 +277,35 @@ def talk(args: argparse.Namespace, account: Json) -> None:
         if part["text"]:
             print(part["text"])
         for file in part["attachments"]:
-            path = args.save / Path(file["name"]).name
-            path.write_bytes(client.content(file))
-            print(f"[{path}, {file['size']} bytes]")
+            path = saved(args.save, Path(file["name"]).name, client.content(file))
+            print(f"[saved as {path}, {file['size']} bytes]")
+
+
+def saved(folder: Path, name: str, data: bytes) -> Path:
+    """Where the file is now. One that is there is never overwritten: the new one gets a number."""
+    stem, ending = Path(name).stem, Path(name).suffix
+    for count in itertools.count(1):
+        path = folder.resolve() / (name if count == 1 else f"{stem}-{count}{ending}")
+        try:
+            with path.open("xb") as new:
+                new.write(data)
+        except FileExistsError:
+            continue
+        break
+    return path
 
 
 def main(arguments: Sequence[str]) -> int:
     args = parse(arguments)
-    account: Json = json.loads(args.credentials.read_text(encoding="utf-8"))
     try:
+        account: Json = json.loads(args.credentials.read_text(encoding="utf-8"))
         if args.command == "send":
             talk(args, account)
         else:
             with Receiver(args.host, args.port, secret_texts(account["callback_secrets"])) as server:
                 print(f"listening on http://{args.host}:{server.server_port}", file=sys.stderr, flush=True)
                 server.serve_forever()
-    except RefusedError as error:
+    except (RefusedError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -14,7 +14,16 @@ from standardwebhooks import Webhook as Reference
 
 from bridge.clock import SystemClock
 from bridge.paths import Home
-from examples.webhook_client import Client, Receiver, RefusedError, attachment, secret_texts, sign, verify
+from examples.webhook_client import (
+    Client,
+    Receiver,
+    RefusedError,
+    attachment,
+    saved,
+    secret_texts,
+    sign,
+    verify,
+)
 from tests.channels.webhook.serving import DEMO, ROUTE, Live, live, plain_event
 from tests.channels.webhook.tools import CALLBACK, INBOUND, OTHER
 from tests.daemons import SECRET, TOKEN, free_port, short_home
@@ -49,7 +58,7 @@ async def test_a_message_with_a_file_is_sent_and_its_reply_printed_and_saved(tmp
             assert "You said: look at this" in sent.stdout
             assert "笔记.txt" in sent.stdout
             drawn = await run(home, "send", "picture 图.png 48x30", *at(there), "--save", str(tmp_path))
-            assert drawn.returncode == 0
+            assert (drawn.returncode, f"saved as {tmp_path.resolve()}/图.png" in drawn.stdout) == (0, True)
             assert (tmp_path / "图.png").read_bytes().startswith(b"\x89PNG")
             assert await there.replies(wait=0) == []  # all of it was settled
 
@@ -152,3 +161,37 @@ def test_nobody_there_is_told_after_all_tries(monkeypatch: pytest.MonkeyPatch, t
     note = tmp_path / "a.unknown-kind"
     note.write_bytes(b"x")
     assert attachment(note)["mime_type"] == "application/octet-stream"
+
+
+async def test_the_credentials_may_stand_behind_the_command() -> None:
+    with short_home() as home:
+        async with live(home, OWNED) as there:
+            command = [
+                sys.executable,
+                str(SCRIPT),
+                "send",
+                "hi",
+                "--credentials",
+                credentials(home),
+                *at(there),
+            ]
+            sent = await asyncio.to_thread(
+                subprocess.run, command, capture_output=True, text=True, timeout=50, check=False
+            )
+    assert (sent.returncode, sent.stdout) == (0, "You said: hi\n")
+
+
+def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    for number, name in enumerate(("a.png", "a-2.png", "a-3.png")):
+        assert saved(tmp_path, "a.png", bytes([number])) == tmp_path.resolve() / name
+    assert (tmp_path / "a.png").read_bytes() == b"\0"
+
+
+async def test_an_account_that_posts_its_replies_and_a_missing_file_are_told_of(tmp_path: Path) -> None:
+    calling = 'callback_url = "http://127.0.0.1:9/"\nprivate_hosts = ["127.0.0.1:9"]\n'
+    with short_home() as home:
+        async with live(home, DEMO + calling, callback_secrets=[CALLBACK]) as there:
+            posted = await run(home, "send", "hi", *at(there))
+            missing = await run(home, "send", "hi", "--credentials", str(tmp_path / "none"), *at(there))
+    assert (posted.returncode, "with a callback_url posts them there" in posted.stderr) == (1, True)
+    assert (missing.returncode, missing.stderr.count("\n")) == (1, 1)

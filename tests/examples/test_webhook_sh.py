@@ -11,7 +11,7 @@ import pytest
 
 from bridge.paths import Home
 from tests.channels.webhook.serving import DEMO, ROUTE, Live, live
-from tests.channels.webhook.tools import OTHER
+from tests.channels.webhook.tools import CALLBACK, OTHER
 from tests.daemons import short_home
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "webhook.sh"
@@ -64,3 +64,12 @@ async def test_a_wrong_secret_is_told_and_ends_with_1() -> None:
             home.credentials("webhook", "demo").write_text(json.dumps({"secrets": [OTHER]}, indent=2))
             done = await run(home, there, "hello")
     assert (done.returncode, done.stderr) == (1, "refused with status 401\n")
+
+
+async def test_an_account_that_posts_its_replies_is_told_of() -> None:
+    calling = 'callback_url = "http://127.0.0.1:9/"\nprivate_hosts = ["127.0.0.1:9"]\n'
+    with short_home() as home:
+        async with live(home, DEMO + calling, callback_secrets=[CALLBACK]) as there:
+            done = await run(home, there, "hello")
+    told = "sent, but no reply can be asked for: an account with a callback_url posts them there\n"
+    assert (done.returncode, done.stderr) == (1, told)

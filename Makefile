@@ -59,6 +59,7 @@ clean:  ## remove what was built or cached; ./.run stays
 venv: $(VENV)/.stamp  ## only set up
 
 # Made anew in place whenever the requirements change; the stamp comes last, so that a failure is repeated.
+# The shell reads what pip says, since awk may hold it back until there is a lot.
 $(VENV)/.stamp: pyproject.toml constraints.txt
 	@[ -n "$(PYTHON)" ] || { \
 		echo "Turnbridge needs Python 3.11 or later, and none was found: install one, or run make PYTHON=/path/to/it" >&2; \
@@ -70,7 +71,8 @@ $(VENV)/.stamp: pyproject.toml constraints.txt
 	@echo "setting up $(VENV) with $$($(PYTHON) --version) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off \
-		-c constraints.txt -e '.[dev]' | awk '\
-		/^Collecting/ { print "  " $$2; fflush() } \
-		/^Installing collected/ { print "installing them, and Turnbridge ..."; fflush() }'
+		-c constraints.txt -e '.[dev]' | while read -r first second rest; do case "$$first $$second" in \
+			Collecting*) echo "  $$second" ;; \
+			"Installing collected") echo "installing all of them ..." ;; \
+		esac; done
 	@touch $@

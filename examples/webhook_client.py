@@ -15,7 +15,6 @@ import argparse
 import base64
 import hashlib
 import hmac
-import itertools
 import json
 import mimetypes
 import secrets
@@ -283,16 +282,17 @@ def talk(args: argparse.Namespace, account: Json) -> None:
 
 def saved(folder: Path, name: str, data: bytes) -> Path:
     """Where the file is now. One that is there is never overwritten: the new one gets a number."""
-    stem, ending = Path(name).stem, Path(name).suffix
-    for count in itertools.count(1):
-        path = folder.resolve() / (name if count == 1 else f"{stem}-{count}{ending}")
+    stem, ending, count = Path(name).stem, Path(name).suffix, 1
+    path = folder.resolve() / name
+    while True:
         try:
             with path.open("xb") as new:
                 new.write(data)
         except FileExistsError:
-            continue
-        break
-    return path
+            count += 1
+            path = path.with_name(f"{stem}-{count}{ending}")
+        else:
+            return path
 
 
 def main(arguments: Sequence[str]) -> int:

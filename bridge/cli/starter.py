@@ -12,8 +12,6 @@ CHANNEL, ACCOUNT, OWNER = "webhook", "demo", "you"
 FILE_HOST = "127.0.0.1:8472"
 
 SETTINGS = f"""\
-# Turnbridge's settings. Each one, with its default and its reason, is in config.example.toml.
-# Check them with: turnbridge config check. Have a running daemon read them again with: turnbridge reload.
 
 [daemon]
 agent = "echo" # answers without any network; it drives files, tools and failures by plain words
@@ -36,6 +34,19 @@ private_hosts = ["{FILE_HOST}"]
 """
 
 
+def head(where: Home) -> str:
+    """The first lines, whose commands are for this home from wherever they are typed."""
+    from bridge.cli.common import typed_anywhere, visible
+
+    lines = (
+        "Turnbridge's settings. Each one, with its default and its reason, is in config.example.toml.",
+        "Check them, and have a running daemon read them again, with:",
+        f"  {typed_anywhere(where, 'config check')}",
+        f"  {typed_anywhere(where, 'reload')}",
+    )
+    return "".join(f"# {' '.join(visible(line).splitlines())}\n" for line in lines)
+
+
 def write(where: Home) -> None:
     """Write settings and freshly made secrets, for their owner alone. Secrets that are there stay.
 
@@ -48,7 +59,7 @@ def write(where: Home) -> None:
     where.private_dir(credentials.parent)
     if not credentials.exists():
         write_private(credentials, json.dumps(secrets(), indent=2).encode() + b"\n")
-    write_private(where.config, SETTINGS.encode())
+    write_private(where.config, f"{head(where)}{SETTINGS}".encode(errors="replace"))
 
 
 def secrets() -> dict[str, object]:

@@ -59,3 +59,12 @@ def test_secrets_that_are_there_stay(tmp_path: Path) -> None:
     home.config.unlink()
     write(home)
     assert home.credentials("webhook", "demo").read_bytes() == before
+
+
+def test_the_commands_in_the_settings_are_for_their_home_whatever_its_name(tmp_path: Path) -> None:
+    home = Home(tmp_path / "a b\n[c]")
+    write(home)
+    lines = home.config.read_text().splitlines()
+    assert lines[2].endswith(f"turnbridge config check --home '{tmp_path}/a b [c]'")
+    assert lines[3].endswith(f"turnbridge reload --home '{tmp_path}/a b [c]'")
+    assert load(home.config).web.port == 8470

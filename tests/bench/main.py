@@ -35,8 +35,9 @@ the lowest and the highest of them. The last column holds for the machine of thi
   its 200. Limits are so high that none is turned away, and the session server never answers, so that no
   turn runs meanwhile. The load comes from a process of its own, over connections that are kept.
 - **P3**: the same account, at 64 connections, against libraries that verify and parse the same pushes and
-  store nothing: nonebot2 with its Feishu adapter on its FastAPI driver, and lark-oapi's dispatcher in a
-  handler of aiohttp, each on uvloop in an environment of its own.
+  store nothing: nonebot2 with its Feishu adapter on its FastAPI driver, as it comes (it logs each event and
+  request; here to nowhere) and with its log off, and lark-oapi's dispatcher in a handler of aiohttp, each on
+  uvloop in an environment of its own.
 - **P7**: processor time of reading a frame from its bytes and writing it back. msgspec has the same types as
   tagged structs, dataclasses get the parsed JSON and are written by `asdict`. The small frames are one
   turn's: a message, twelve deltas, a tool's call, two texts with quotes inside, the end. Pydantic reads and

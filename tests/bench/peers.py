@@ -1,9 +1,10 @@
-"""The peers of P3, each in its own process and environment: ``python -m tests.bench.peers nonebot|lark``.
+"""The peers of P3, each in its own process and environment: ``python -m tests.bench.peers NAME``.
 
-Both verify and parse the same encrypted pushes and store nothing. Each runs as its makers tell: nonebot2
-with its Feishu adapter on its FastAPI driver under uvicorn, lark-oapi's dispatcher in a handler of aiohttp.
-Both are on uvloop and log nothing per request. A port is printed, then served; the process ends when stdin
-closes.
+They verify and parse the same encrypted pushes and store nothing. Each runs as its makers tell: nonebot2 with
+its Feishu adapter on its FastAPI driver under uvicorn, with the settings that it has by itself (each event
+and request is logged; here to nowhere) or, ``nonebot-quiet``, without a log; ``lark``, lark-oapi's dispatcher
+in a handler of aiohttp. Each has one handler for messages, which does nothing. All are on uvloop. A port is
+printed, then served; the process ends when stdin closes.
 """
 
 import asyncio
@@ -12,6 +13,8 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Callable
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -56,7 +59,11 @@ def end_with_stdin() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def serve_nonebot(port: int) -> None:
+async def nothing() -> None:
+    """What nonebot's handler does."""
+
+
+def serve_nonebot(port: int, *, quiet: bool = False) -> None:
     nonebot = importlib.import_module("nonebot")
     adapter = importlib.import_module("nonebot.adapters.feishu").Adapter
     platform = ThreadingHTTPServer(("127.0.0.1", 0), Platform)
@@ -68,9 +75,11 @@ def serve_nonebot(port: int) -> None:
         "verification_token": feishu.TOKEN,
         "api_base": f"http://127.0.0.1:{platform.server_port}/",
     }
-    nonebot.init(driver="~fastapi+~httpx", host="127.0.0.1", port=port, log_level="ERROR", feishu_bots=[bot])
+    level: dict[str, Any] = {"log_level": "ERROR"} if quiet else {}
+    nonebot.init(driver="~fastapi+~httpx", host="127.0.0.1", port=port, feishu_bots=[bot], **level)
     nonebot.get_driver().register_adapter(adapter)
-    nonebot.run(access_log=False, log_level="error")
+    nonebot.on_message().append_handler(nothing)
+    nonebot.run(**({"access_log": False, "log_level": "error"} if quiet else {}))
 
 
 def serve_lark(port: int) -> None:
@@ -100,9 +109,11 @@ def serve_lark(port: int) -> None:
     uvloop.run(serve())
 
 
-PATHS = {"nonebot": f"/feishu/{feishu.APP}", "lark": feishu.PATH}
+NONEBOT = ("nonebot2[fastapi,httpx]", "nonebot-adapter-feishu", "uvloop", "cryptography")
+PATHS = dict.fromkeys(("nonebot", "nonebot-quiet"), f"/feishu/{feishu.APP}") | {"lark": feishu.PATH}
 REQUIREMENTS = {
-    "nonebot": ("nonebot2[fastapi,httpx]", "nonebot-adapter-feishu", "uvloop", "cryptography"),
+    "nonebot": NONEBOT,
+    "nonebot-quiet": NONEBOT,
     "lark": ("lark-oapi", "aiohttp", "uvloop", "cryptography"),
 }
 
@@ -111,4 +122,10 @@ if __name__ == "__main__":
     end_with_stdin()
     chosen = free_port()
     print(chosen, flush=True)
-    {"nonebot": serve_nonebot, "lark": serve_lark}[sys.argv[1]](chosen)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    serving: dict[str, Callable[[int], None]] = {
+        "nonebot": serve_nonebot,
+        "nonebot-quiet": partial(serve_nonebot, quiet=True),
+        "lark": serve_lark,
+    }
+    serving[sys.argv[1]](chosen)

@@ -13,9 +13,9 @@ ROOT = Path(__file__).parents[1]
 SECONDS = 110  # on a busy machine; about ten on an idle one
 
 
-def crash(*args: str) -> tuple[int, str]:
+def crash(*args: str, seed: int = 7) -> tuple[int, str]:
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.crash.main", "--seed", "7", *args],
+        [sys.executable, "-m", "tests.crash.main", "--seed", f"{seed}", *args],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -39,6 +39,10 @@ def test_a_killed_daemon_loses_and_doubles_nothing() -> None:
     ],
 )
 def test_a_daemon_that_is_wrong_on_purpose_is_caught(variant: str, kills: int, breach: str) -> None:
-    code, told = crash("--variant", variant, "--kills", str(kills))
-    assert code == 1, told
-    assert breach in told, told
+    """A few kills on a busy machine may miss the moment, so another seed has its turn then."""
+    code, told = 0, ""
+    for seed in (7, 8, 9):
+        code, told = crash("--variant", variant, "--kills", str(kills), seed=seed)
+        if code == 1 and breach in told:
+            return
+    pytest.fail(f"exit code {code}: {told}")

@@ -37,6 +37,7 @@ from bridge.store.contract import (
     NewPart,
     OpenParts,
     OpenSession,
+    OwnerChat,
     PartKind,
     PartState,
     Post,
@@ -149,6 +150,15 @@ async def test_a_socket_that_a_killed_daemon_left_is_no_hindrance() -> None:
         async with daemon(home) as running:
             assert running.state is not None
             assert running.state.accounts[0].id == "console:local"
+
+
+async def test_an_owner_is_not_reached_through_an_account_that_does_not_run() -> None:
+    with short_home() as home:
+        write_settings(home, "")
+        stop: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        one = daemon_module.Daemon(home, load(home.config), FakeClock(), stop)
+        chat = OwnerChat(AccountId("webhook:demo"), "u1", ConversationKey("c"), "to", "", "en", 0)
+        assert one._reached(chat) is None
 
 
 async def test_before_the_accounts_are_known_and_when_they_went_nobody_is_told_that_there_is_none() -> None:

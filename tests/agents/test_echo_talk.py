@@ -20,3 +20,11 @@ async def test_only_the_sessions_tools_are_asked_for(no_tools: bool, tmp_path: P
     assert listed.success is not no_tools
     assert (NO_TOOLS in refused.output) is no_tools
     assert talk.steps == len(talked.steps) == (0 if no_tools else 1)
+
+
+async def test_what_a_model_would_see_is_looked_up_once_a_step(tmp_path: Path) -> None:
+    talked = Talked({}, tmp_path)
+    talk = Talk(Turn("s", "", (), {}, tmp_path), talked, talked, FakeClock())
+    assert await talk.seen() is await talk.seen()
+    await talk.say("one")
+    assert talk.steps == 1

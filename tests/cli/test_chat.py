@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from bridge.cli import chat
+from bridge.cli.common import NotRunningError
 from bridge.cli.main import main
 from bridge.paths import Home
 from tests.cli.console import console_home, fake_console, part
@@ -346,3 +347,9 @@ def test_nothing_heavy_is_loaded_for_its_help() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert {"rich", "http.client", "readline", "PIL"} & set(done.stdout.split()) == set()
+
+
+def test_a_home_that_does_not_exist_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(NotRunningError, match="does not exist: look at --home"):
+        chat.places(Home(tmp_path / "gone"), "local")
+    assert not (tmp_path / "gone").exists()

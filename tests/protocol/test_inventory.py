@@ -16,11 +16,17 @@ from bridge.protocol.events import (
     ToolProposed,
     TurnCompleted,
 )
-from bridge.protocol.inventory import is_tagged
+from bridge.protocol.inventory import SHAPES, is_tagged
 from bridge.protocol.ours import UnknownEvent
 from bridge.protocol.shared import RemoteTools, Usage
 
 READ: Callable[[bytes], ServerEvent] = reader(ServerEvent)
+
+
+@pytest.fixture(autouse=True)
+def _shapes_anew() -> None:
+    """What lines of a type must hold is found out in each test."""
+    SHAPES.clear()
 
 
 def trusted_at_once(line: bytes, read: Callable[[bytes], object] = READ) -> bool:

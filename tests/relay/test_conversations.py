@@ -98,3 +98,12 @@ async def test_in_the_end_every_session_is_hung_up_on() -> None:
         await here.answered(2)
         await of(here).close()
         await until(lambda: here.server.closed == 2)
+
+
+async def test_taking_back_what_is_not_worked_on_cancels_nothing() -> None:
+    async with desk() as here:
+        await here.say("one")
+        await here.answered(1)
+        of(here).take_back(key_of(), MessageId("gone"))
+        of(here).take_back(ConversationKey("nobody"), MessageId("gone"))
+        assert here.server.frames("turn.cancel") == []

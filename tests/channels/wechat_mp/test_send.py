@@ -141,3 +141,9 @@ async def test_typing_is_shown_or_fails_harmlessly() -> None:
         assert fake.world.typing == [(OWNER, "Typing")]
         with pytest.raises(ChannelError):
             await adapter.typing("oNobody", "")
+
+
+async def test_what_cannot_be_shown_is_refused_and_not_sent() -> None:
+    async with stage() as (fake, adapter, _):
+        assert isinstance(await adapter.send(part("")), Refused)
+        assert shown(fake) == []

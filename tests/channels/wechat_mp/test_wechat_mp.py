@@ -1,6 +1,9 @@
 from bridge.channel import Limit, Unit
+from bridge.channel.testing.clock import FakeClock
+from bridge.channel.testing.fakes.wechat_mp import FakeWechatMp
 from bridge.registry import channels
-from channels.wechat_mp import SPEC, render
+from channels.wechat_mp import SPEC, OfficialAccount, OfficialAccountWithService, render
+from tests.channels.wechat_mp.support import at, client
 
 
 def test_it_is_registered_under_its_name() -> None:
@@ -18,3 +21,12 @@ def test_case_52_what_is_rendered_is_plain_and_has_no_link_but_bare_addresses() 
     assert "@all" not in shown
     assert render("<**a** href=x>") == "<\u200ba href=x>"
     assert render(shown) == shown
+
+
+async def test_what_an_account_can_do_is_what_the_settings_say_it_is() -> None:
+    clock = FakeClock()
+    async with FakeWechatMp(clock=clock) as fake, client(clock) as http:
+        with_service, without = at(fake, http), at(fake, http, customer_service=False)
+    assert isinstance(with_service, OfficialAccountWithService)
+    assert isinstance(without, OfficialAccount)
+    assert not isinstance(without, OfficialAccountWithService)

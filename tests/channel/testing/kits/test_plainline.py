@@ -5,12 +5,19 @@ from typing import Any
 
 import pytest
 
-from bridge.channel import Inbound, OutboundPart, Unreadable
+from bridge.channel import ChannelError, Inbound, OutboundPart, Place, Unreadable
 from bridge.channel.http import Http, http_session
 from bridge.channel.testing.checks import polled, rim, sending
 from bridge.channel.testing.checks.stage import create
 from bridge.channel.testing.kit import FilesKit, Kit, KitMessage, KitSent, PollsKit, PushedKit, Trouble
-from bridge.channel.testing.kits.plainline import SPEC, Plainline, PlainlineKit, to_item
+from bridge.channel.testing.kits.plainline import (
+    SPEC,
+    Plainline,
+    PlainlineCredentials,
+    PlainlineKit,
+    PlainlineSettings,
+    to_item,
+)
 from bridge.channel.testing.suite import CHECKS
 from bridge.errors import OutcomeUnknownError
 from bridge.registry import channels
@@ -70,3 +77,14 @@ def test_a_line_of_a_group_says_so() -> None:
     line = to_item({"sender": "p", "chat": "g", "text": "x", "group": True}, "7")
     assert isinstance(line, Inbound)
     assert line.group
+
+
+async def test_a_platform_that_does_not_answer_as_it_should_is_trouble() -> None:
+    async with PlainlineKit() as kit, http_session() as session:
+        settings = PlainlineSettings.model_validate(
+            {**kit.settings, "base": f"{kit.settings['base']}/nowhere"}
+        )
+        credentials = PlainlineCredentials.model_validate(kit.credentials)
+        channel = Plainline(settings, credentials, Http(session), Place("plainline:x"))
+        with pytest.raises(ChannelError):
+            await channel.receive("")

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from bridge.channel.testing.clock import settle, until
 from bridge.ids import ConversationKey, MessageId
 from bridge.relay.conversations import Conversations
@@ -56,6 +58,8 @@ async def test_a_conversation_that_is_needed_as_it_retires_stays() -> None:
         of(here).retire(key_of())
         await here.say("two")
         assert await here.answered(2) == ["echo: one", "echo: two"]
+        await until(lambda: not of(here).is_busy(key_of()))
+        await settle()
         assert key_of() in of(here).by_key
 
 
@@ -107,3 +111,20 @@ async def test_taking_back_what_is_not_worked_on_cancels_nothing() -> None:
         of(here).take_back(key_of(), MessageId("gone"))
         of(here).take_back(ConversationKey("nobody"), MessageId("gone"))
         assert here.server.frames("turn.cancel") == []
+
+
+async def test_one_that_has_a_session_again_once_it_retired_is_not_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with desk() as here:
+        await here.say("one")
+        await here.answered(1)
+        conversation = of(here).by_key[key_of()]
+
+        async def needed_meanwhile() -> None:
+            conversation.leaving = False
+
+        monkeypatch.setattr(conversation, "retire", needed_meanwhile)
+        of(here).retire(key_of())
+        await settle()
+        assert of(here).by_key[key_of()] is conversation

@@ -61,6 +61,7 @@ from bridge.errors import (
     OutcomeUnknownError,
     UnreachableError,
 )
+from bridge.values import value
 
 __all__ = [
     "Answer",
@@ -121,4 +122,5 @@ __all__ = [
     "WaitingPart",
     "Withdrawn",
     "failure",
+    "value",
 ]

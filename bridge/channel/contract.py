@@ -17,6 +17,8 @@ from typing import Protocol, runtime_checkable
 
 from multidict import CIMultiDictProxy
 
+from bridge.values import value
+
 
 class FileKind(StrEnum):
     IMAGE = "image"
@@ -43,7 +45,7 @@ class RemoteFile:
     fetchable: bool = True  # False: the platform shows it but gives nobody its bytes
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Inbound:
     """A message to the bot. Ids are the platform's stable ones, never display names.
 
@@ -137,7 +139,7 @@ class Identity:
     platform_time: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Request:
     """An HTTP request to the account's route. ``path`` is what follows the route: ``""`` or ``/replies`` …"""
 
@@ -149,7 +151,7 @@ class Request:
     received_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Answer:
     """An HTTP response. One of ``respond`` with an address in it: its file is kept ``keep_file_seconds``."""
 
@@ -190,7 +192,7 @@ AnyAnswer = Answer | FileAnswer | SentAnswer | NoAnswer
 """All that an account gives the HTTP listener."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reading:
     """What a pushed request held. ``note`` is the adapter's own, handed back to ``answer``."""
 

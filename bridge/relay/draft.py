@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 from bridge.channel import Edited, Ignored, Inbound, Item, Recalled, Unreadable
@@ -14,12 +13,13 @@ from bridge.relay.outbox import Address
 from bridge.relay.room import ClaimRoom
 from bridge.relay.texts import language_of, say
 from bridge.store.contract import MessageState, NewMessage, Reply
+from bridge.values import value
 
 ID_BYTES = 256
 NOWHERE = ConversationKey("")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Draft:
     """``message`` is None where there is no id to store it under.
 

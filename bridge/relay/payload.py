@@ -14,6 +14,8 @@ from bridge.ids import ConversationKey
 
 _INBOUND = TypeAdapter(Inbound)
 _DIVIDERS = 3
+_STAMP_CHARACTERS = 20
+_DIGEST_DIGITS = 32
 
 
 def encode(message: Inbound) -> str:
@@ -61,12 +63,14 @@ def digest_of(conversation: ConversationKey) -> str:
 def redelivery_of(message: Inbound, conversation: ConversationKey) -> str:
     """The second unique key: conversation, sender, send time and content; "" without a time.
 
-    A file's key may name the message that brings it, which is what differs here.
+    A file's key may name the message that brings it, which is what differs here. The time comes first, so
+    that what is stored together stands together in the key's index: a random key costs a page each.
     """
     if not message.stamp:
         return ""
+    time = message.stamp[:_STAMP_CHARACTERS] if message.stamp.isascii() else ""
     content = f"{conversation}\0{message.stamp}\0{message.reference}\0{_files_of(message)}\0{message.text}"
-    return sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{time}:{sha256(content.encode('utf-8', 'surrogatepass')).hexdigest()[:_DIGEST_DIGITS]}"
 
 
 def _files_of(message: Inbound) -> str:

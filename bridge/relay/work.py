@@ -21,6 +21,7 @@ from bridge.relay.outbox import Caps
 from bridge.relay.room import Slots
 from bridge.relay.session import Authority, Server
 from bridge.store.contract import MessageState, OpenMessage, OutboxPart, Store
+from bridge.values import value
 
 NO_SESSION = SessionId("")
 
@@ -70,7 +71,7 @@ class Work:
         return now_ms / 1000 + self.platform.ahead_seconds - sent_at.timestamp()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Message:
     """A claimed or running message. ``session_id`` is the one it runs on, ``revision`` the edit it is.
 

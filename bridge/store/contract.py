@@ -35,6 +35,7 @@ from bridge.store.session_steps import (
 )
 from bridge.store.states import MessageState, PartState
 from bridge.store.step import Query, Step, Store
+from bridge.values import value
 
 __all__ = [
     "STEPS",
@@ -122,7 +123,7 @@ class ClaimVerdict(StrEnum):
     CONFLICT = "conflict"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class NewMessage:
     """A message as intake decided on it, not yet stored.
 
@@ -152,7 +153,7 @@ class Bind(Step[str]):
     fingerprint: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Claim(Step[tuple[ClaimVerdict, ...]]):
     """Store messages with the batch's checkpoint; a verdict for each, in order.
 

@@ -12,6 +12,7 @@ from bridge.errors import ConfigError, StoreError
 OLDEST_SQLITE = (3, 37, 0)  # STRICT tables; RETURNING came with 3.35
 BUSY_SECONDS = 5.0  # only a foreign program can hold the lock
 CACHED_STATEMENTS = 256
+CACHE_KIB = 8192  # of pages that are read at random: a fraction of a large index, and nothing of a small one
 KEPT_WAL_BYTES = 16 << 20  # to what a grown log shrinks when it starts over
 CHECKED_BYTES = 16 << 20  # a larger file is not read whole at each start
 
@@ -54,6 +55,7 @@ def connect_writer(path: Path) -> sqlite3.Connection:
         "checkpoint_fullfsync = ON",
         "wal_autocheckpoint = 0",
         f"journal_size_limit = {KEPT_WAL_BYTES}",
+        f"cache_size = -{CACHE_KIB}",
         "mmap_size = 0",
         "temp_store = MEMORY",
     ):

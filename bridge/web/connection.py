@@ -109,6 +109,11 @@ class Connection(web.RequestHandler):
         self.close()
         return True
 
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Aiohttp resumes for every body; where nothing is paused, there is nothing to resume."""
+        if self._reading_paused or self._buffer_paused:
+            super().resume_reading(resume_parser)
+
     def pause_writing(self) -> None:
         super().pause_writing()
         self._reader_timer = self._loop.call_later(self._times.body, self._abort)

@@ -19,12 +19,13 @@ from multidict import CIMultiDict
 
 from bridge.channel import Answer, Request
 from bridge.channel.contract import AnyAnswer, FileAnswer, NoAnswer, SentAnswer
-from bridge.clock import Clock
+from bridge.clock import Clock, unix_seconds
 from bridge.config import WebTable
 from bridge.errors import ConfigError, StoreError
 from bridge.logs import get_logger
 from bridge.web import unix
 from bridge.web.body import BodyReader, refusal
+from bridge.web.brief import Brief, is_brief
 from bridge.web.connection import SERVER_HEADERS, Connection, Deadlines, Server
 from bridge.web.files import send_file
 from bridge.web.sent import write_sent
@@ -83,8 +84,11 @@ class Listener:
                 return await write_sent(request, _response(answer.answer), answer.written)
             if isinstance(answer, NoAnswer):
                 raise ConnectionError("it is left unanswered")  # which closes the connection
+            cut = connection.is_broken or answer.status in _CUT
+            if not cut and is_brief(answer, request):
+                return Brief(answer, unix_seconds(self._clock.now()))
             response = _response(answer)
-            if connection.is_broken or answer.status in _CUT:
+            if cut:
                 response.force_close()
             return response
         except StoreError as error:

@@ -5,10 +5,9 @@ Source: https://open.feishu.cn/document/server-docs/im-v1/message-content-descri
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from bridge.channel import FileKind, RemoteFile
+from bridge.channel import FileKind, RemoteFile, value
 from bridge.channel.text import clean
 from channels.feishu.card import read_card
 from channels.feishu.mentions import NOBODY, Mentioned, plain_name
@@ -18,7 +17,7 @@ from channels.feishu.wire import instant, read_object, remote_file, text_of
 Fields = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Content:
     """``label`` says in words what the files are, where they are only spoken of."""
 

@@ -11,7 +11,7 @@ from operator import itemgetter
 
 from pydantic import ValidationError
 
-from bridge.channel import Context, RemoteFile
+from bridge.channel import Context, RemoteFile, value
 from channels.feishu.content import Content, read_content
 from channels.feishu.mentions import mentioned
 from channels.feishu.wire import RestMessage, instant
@@ -35,7 +35,7 @@ class Role(Enum):
     ROOT = "The message that this thread is on"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Link:
     """What a message refers to; it holds no id of its own, so that a redelivery under a new one is alike.
 

@@ -6,13 +6,13 @@ Source: https://open.feishu.cn/document/server-docs/im-v1/message/events/receive
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, StringConstraints, TypeAdapter, ValidationError
 
-from bridge.channel import FileKind, RemoteFile
+from bridge.channel import FileKind, RemoteFile, value
 from bridge.channel.text import clean
 
 _MAX_MS = 10**14  # the year 5138; what is larger counts smaller units
@@ -74,7 +74,7 @@ class OldMessageEvent(BaseModel):
     parent_id: Text = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Envelope:
     """Either envelope: ``schema`` tells them apart. ``event`` is read only once it is known whose it is."""
 

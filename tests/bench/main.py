@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench import against, commands, frames, install, memory, store, stored, webhooks
+from tests.bench import against, commands, frames, install, memory, store, stored, texts, webhooks
 from tests.bench.figures import Figure, markdown_table, plain_table
 
 ROUNDS = 7
@@ -52,6 +52,8 @@ the lowest and the highest of them. The last column holds for the machine of thi
 - **P15**: `pip install` of this project without extras into an empty environment: packages without pip
   itself, and the bytes of their files without compiled ones, against 92 packages and 302 MiB, which are taken
   as given.
+- **texts**: processor time of what is done with an answer: markdown made plain, tables found, cut into
+  messages of 2,000. Of two dozen texts that are hard to read the one that grew most is told.
 - **stored**: with so many messages done and remembered, as they are for thirty days, made by SQL before.
 """
 
@@ -79,6 +81,7 @@ MEASURES: dict[tuple[str, ...], Callable[[int, Callable[[str], None]], list[Figu
     ("P12",): memory.measure,
     ("P14",): p14,
     ("P15",): install.measure,
+    ("texts",): texts.measure,
     ("stored",): stored.measure,
 }
 

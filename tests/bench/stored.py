@@ -25,7 +25,8 @@ _MESSAGES = """
     WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :count)
     INSERT INTO messages (account, message_id, redelivery, body_digest, conversation, state, reason, payload,
                           received_ms, ended_ms)
-    SELECT 'feishu:main', 'om_' || lower(hex(randomblob(16))), lower(hex(randomblob(32))), '',
+    SELECT 'feishu:main', 'om_' || lower(hex(randomblob(16))),
+           (:since + n * :step) || ':' || lower(hex(randomblob(16))), '',
            'p2p:oc_' || (n % 1000), 'done', '', '', :since + n * :step, :since + n * :step + 2000
     FROM numbers
 """

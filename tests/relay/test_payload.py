@@ -114,3 +114,15 @@ def test_a_conversation_is_from_its_own_chat_and_sender_and_from_no_other(
 
 def test_what_has_no_conversation_is_from_anywhere() -> None:
     assert is_from(ConversationKey(""), "c1", "u1")
+
+
+def test_the_second_key_begins_with_the_time_so_that_neighbours_in_time_are_stored_together() -> None:
+    earlier, later = replace(MESSAGE, stamp="1700000000123"), replace(MESSAGE, stamp="1700000000124")
+    assert second_key(earlier).startswith("1700000000123:")
+    assert second_key(earlier) < second_key(later)
+
+
+def test_a_second_key_is_bounded_and_storable_whatever_a_platform_calls_a_time() -> None:
+    for stamp in ("1" * 5000, "\ud800", "刚才"):
+        assert len(second_key(replace(MESSAGE, stamp=stamp)).encode()) <= 64
+    assert second_key(replace(MESSAGE, stamp="刚才")) != second_key(replace(MESSAGE, stamp="昨天"))

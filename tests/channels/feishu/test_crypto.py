@@ -65,3 +65,11 @@ def test_odd_characters_of_a_header_are_compared_and_not_choked_on() -> None:
     for odd in ("\udcff", "\ud800", "a\udfffc"):  # of a header, and of an escape in JSON
         assert not same("abc", odd)
     assert len(event_signature("\udcff", "é", "k", b"")) == 64
+
+
+def test_what_was_opened_before_does_not_show_in_what_is_opened_next() -> None:
+    row, *_ = VECTORS["decrypt"]
+    plain = decrypt(row["encrypt_key"], row["encrypt"])
+    with contextlib.suppress(ValueError):
+        decrypt(row["encrypt_key"], base64.b64encode(bytes(range(64))).decode())
+    assert decrypt(row["encrypt_key"], row["encrypt"]) == plain

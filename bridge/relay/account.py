@@ -33,6 +33,7 @@ from bridge.channel.contract import AnyAnswer
 from bridge.clock import unix_ms
 from bridge.ids import ConversationKey, MessageId
 from bridge.relay import asked, outbox, payload
+from bridge.relay.ahead import Ahead
 from bridge.relay.changes import Changes
 from bridge.relay.claims import Claims
 from bridge.relay.contact import Health, OnlyTrouble, PlatformClock, Trouble, probe, stored_identity
@@ -202,7 +203,8 @@ class Account:
         responses = self._responses(channel, offers, delivery, conversations)
         apart = responses.apart if responses is not None else nothing_apart
         note = self._owner_note.of
-        claims = Claims(work, room, conversations, changes, tasks, self.deliver, note, apart)
+        ahead = Ahead()
+        claims = Claims(work, room, conversations, changes, tasks, self.deliver, note, apart, ahead)
         pushed = channel if isinstance(channel, Pushed) else None
         delivers = isinstance(channel, Sends | RepliesInResponse)
         return Run(

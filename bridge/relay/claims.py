@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from bridge.channel import Claimed, Edited, Inbound, Item, Recalled
+from bridge.relay.ahead import Ahead
 from bridge.relay.changes import Changes, is_taken_back
 from bridge.relay.conversations import Conversations
 from bridge.relay.draft import Draft, draft
@@ -36,8 +37,9 @@ class Claims:
         deliver: Callable[[str], Coroutine[Any, Any, None]],
         note: Callable[[Inbound], Coroutine[Any, Any, None] | None],
         apart: Callable[[Inbound], str],
+        ahead: Ahead,
     ) -> None:
-        self.store = work.store
+        self.store, self._ahead = work.store, ahead
         self._work, self._room, self._tasks, self._deliver = work, room, tasks, deliver
         self._conversations, self._changes, self._note, self._apart = conversations, changes, note, apart
 
@@ -71,7 +73,10 @@ class Claims:
         apart: Callable[[Inbound], str] | None = None,
     ) -> list[Claimed]:
         """Decide on each item, make all of it durable in one step, and start what is to be done."""
-        decide = partial(draft, policy=self._work.policy, room=self._room, language=self._work.language)
+        work = self._work
+        decide = partial(
+            draft, policy=work.policy, room=self._room, language=work.language, ahead=self._ahead
+        )
         drafts: list[Draft] = []
         try:
             for item in items:
@@ -119,9 +124,12 @@ class Claims:
             return Claimed.ACCEPTED
         if message is not None and message.reply is not None:
             self._tasks.spawn(self._deliver(message.reply.reply_id), "notice")
+        if one.decision.said is not None:
+            one.decision.said.act()
         if one.decision.fate is Fate.BUSY:
             return Claimed.BUSY
-        return Claimed.ACCEPTED if one.decision.fate is Fate.NOTICE else self._ignored(one)
+        answered = one.decision.fate in (Fate.NOTICE, Fate.SAID)
+        return Claimed.ACCEPTED if answered else self._ignored(one)
 
     def _ignored(self, one: Draft) -> Claimed:
         self._work.log.info("intake.ignored", reason=one.decision.reason)

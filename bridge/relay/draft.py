@@ -8,6 +8,7 @@ from typing import Literal
 from bridge.channel import Edited, Ignored, Inbound, Item, Recalled, Unreadable
 from bridge.ids import ConversationKey, MessageId
 from bridge.relay import outbox, payload
+from bridge.relay.ahead import NOBODY, Ahead
 from bridge.relay.intake import WORK, Decision, Fate, Policy, classify, nothing_apart, set_aside
 from bridge.relay.outbox import Address
 from bridge.relay.room import ClaimRoom
@@ -47,6 +48,7 @@ def draft(
     room: ClaimRoom,
     language: Literal["auto", "en", "zh"],
     apart: Callable[[Inbound], str] = nothing_apart,
+    ahead: Ahead = NOBODY,
 ) -> Draft:
     """Decide on ``item`` and take the room that it needs. ``apart``: why it is only seen."""
     if isinstance(item, Recalled | Edited):
@@ -58,7 +60,7 @@ def draft(
         return _set_aside(Unreadable("an id is no text", item.message_id))  # no reply could ever be stored
     if not is_id(item.message_id):
         return Draft(Decision(Fate.SEEN, "no usable id"))
-    decision = classify(item, conversation, policy, room, apart)
+    decision = classify(item, conversation, policy, room, apart, ahead)
     if decision is WORK:
         message = _message(item, conversation, MessageState.CLAIMED)
         room.take(conversation)  # last: nothing fails behind it
@@ -114,8 +116,12 @@ def is_text(text: str) -> bool:
 def _notice(
     decision: Decision, item: Inbound, conversation: ConversationKey, setting: Literal["auto", "en", "zh"]
 ) -> Reply | None:
-    if decision.text is None:
-        return None
     language = language_of(item.text, setting)
+    if decision.said is not None:
+        text = decision.said.text
+    elif decision.text is not None:
+        text = say(decision.text, language)
+    else:
+        return None
     address = Address(conversation, item.to, item.reply_to, language)
-    return outbox.notice(say(decision.text, language), address, transient=True)
+    return outbox.notice(text, address, transient=True)

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from bridge.channel import FileKind, Ignored, Inbound, Unreadable
 from bridge.ids import ConversationKey
+from bridge.relay.ahead import NOBODY, Ahead, Said, first
 from bridge.relay.texts import Text
 
 
@@ -49,16 +50,21 @@ class Fate(StrEnum):
     SEEN = "seen"  # stored as seen, nothing else
     NOTICE = "notice"  # answered at once by a fixed, transient text
     BUSY = "busy"  # no room
+    SAID = "said"  # answered at once, ahead of the queue
     WORK = "work"
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """``text`` is the notice to send, None for none; ``reason`` a fixed word for the record and the log."""
+    """``text`` is the notice to send, None for none; ``reason`` a fixed word for the record and the log.
+
+    ``said`` is there with SAID.
+    """
 
     fate: Fate
     reason: str = ""
     text: Text | None = None
+    said: Said | None = None
 
 
 WORK = Decision(Fate.WORK)
@@ -75,15 +81,20 @@ def classify(
     policy: Policy,
     room: Room,
     apart: Callable[[Inbound], str] = nothing_apart,
+    ahead: Ahead = NOBODY,
 ) -> Decision:
     """First match wins. Duplicates are the store's to find, in the same step that stores the message.
 
     ``apart`` tells why a message is only seen, "" for one to answer.
     """
+    if (said := first(ahead.for_anybody, item)) is not None:
+        return Decision(Fate.SAID, "said", said=said)
     if not policy.answers(item.sender):
         return Decision(Fate.SEEN, "sender_not_answered")
     if reason := apart(item):
         return Decision(Fate.SEEN, reason)
+    if (said := first(ahead.for_answered, item)) is not None:
+        return Decision(Fate.SAID, "said", said=said)
     if is_bare_voice(item):
         return Decision(Fate.NOTICE, "voice", Text.VOICE)
     if not room.admits(conversation, policy.is_owner(item)):

@@ -36,7 +36,7 @@ class Brief(web.StreamResponse):
         return True
 
     async def prepare(self, request: web.BaseRequest) -> None:
-        """Write it.
+        """Write it, and wait for a client that does not read what came before.
 
         Raises:
             ConnectionError: the client is gone.
@@ -45,6 +45,7 @@ class Brief(web.StreamResponse):
         if transport is None or transport.is_closing():
             raise ConnectionError("the client is gone")
         transport.write(self._written)
+        await request.writer.drain()
 
     async def write_eof(self, data: bytes = b"") -> None:
         """All of it is written already."""

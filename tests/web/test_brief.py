@@ -101,3 +101,17 @@ async def test_a_client_that_left_meanwhile_harms_nobody() -> None:
 
 def test_it_is_kept_and_no_more() -> None:
     assert Brief(ANSWER, 0).keep_alive
+
+
+async def test_a_client_that_reads_nothing_is_answered_no_further_than_the_buffers_reach() -> None:
+    account = FakeAccount(Answer(200, b"[" + b"1," * 1900 + b"1]"))
+    requests = 4000
+    async with served(account) as listener, client(listener) as caller:
+        caller.reader._transport.pause_reading()  # type: ignore[attr-defined] # the kernel's buffers fill
+        caller.writer.write(post(b"1") * requests)
+        seen = -1
+        while seen < len(account.requests):
+            seen = len(account.requests)
+            for _ in range(200):
+                await asyncio.sleep(0)
+        assert 0 < seen < requests

@@ -30,7 +30,8 @@ class Snapshot:
 
     ``last_success`` is the last proven exchange, over all runs. ``queue_depth`` counts messages that wait or
     run, ``dead_letters`` parts that were given up. ``tools_configured`` is what is wished for,
-    ``remote_tools`` what is in effect.
+    ``remote_tools`` what is in effect. ``clock_skew_seconds`` is how far the platform's clock is ahead of
+    ours, None while the platform has told no time.
     """
 
     id: AccountId
@@ -50,6 +51,7 @@ class Snapshot:
     queue_depth: int = 0
     oldest_waiting: datetime | None = None
     dead_letters: int = 0
+    clock_skew_seconds: float | None = None
 
     @property
     def remote_tools(self) -> RemoteTools:
@@ -101,6 +103,10 @@ class Health:
         self._now = replace(
             self._now, queue_depth=queue_depth, oldest_waiting=oldest_waiting, dead_letters=dead_letters
         )
+
+    def skewed(self, seconds: float) -> None:
+        """The platform's clock is so far ahead of ours."""
+        self._now = replace(self._now, clock_skew_seconds=seconds)
 
     def contact_seconds(self) -> float:
         """The longest unbroken contact since ``starting``."""

@@ -75,6 +75,15 @@ def test_a_run_that_is_over_connects_nothing(state: State) -> None:
     assert health.snapshot == before
 
 
+def test_a_skew_is_unknown_until_it_was_measured_and_outlives_runs() -> None:
+    health = new(FakeClock())
+    assert health.snapshot.clock_skew_seconds is None
+    health.skewed(-600.0)
+    health.backoff("it crashed", 2.0)
+    health.starting()
+    assert health.snapshot.clock_skew_seconds == -600
+
+
 async def test_the_last_success_outlives_runs() -> None:
     clock = FakeClock()
     health = new(clock)

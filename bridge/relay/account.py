@@ -118,6 +118,7 @@ class Account:
         checkpoint = await self._bind()
         identity = await stored_identity(setup)
         health.known(bot_id=identity.bot_id)
+        self._platform.health = health
         channel = setup.spec.create(setup.settings, setup.credentials, setup.http, setup.place)
         run: Run | None = None
         try:

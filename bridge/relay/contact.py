@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol, assert_never
@@ -23,6 +24,7 @@ from bridge.store.contract import IdentityOf, SetIdentity
 
 PROBE_SECONDS = 300.0
 SKEW_SECONDS = 120.0
+SHOWN_SECONDS = 1.0  # a smaller change of the skew is not shown: stamps are often of whole seconds
 
 
 class Health(Protocol):
@@ -31,6 +33,7 @@ class Health(Protocol):
     def contact(self) -> None: ...
     def lost(self, reason: str) -> None: ...
     def known(self, *, bot_id: str) -> None: ...
+    def skewed(self, seconds: float) -> None: ...
 
 
 class OnlyTrouble:
@@ -75,11 +78,13 @@ class Trouble:
 
 
 class PlatformClock:
-    """How far the platform's clock is ahead of ours: ages are judged by it. Much is told once."""
+    """How far the platform's clock is ahead of ours: ages are judged by it. Much is logged once."""
 
     def __init__(self, clock: Clock, log: Logger) -> None:
         self._clock, self._log = clock, log
         self.ahead_seconds = 0.0
+        self.health: Health | None = None  # of the run that learns
+        self._shown = math.inf
         self._told = False
 
     def learn(self, platform_time: datetime | None) -> None:
@@ -87,6 +92,9 @@ class PlatformClock:
         if platform_time is None:
             return
         self.ahead_seconds = (platform_time - self._clock.now()).total_seconds()
+        if self.health is not None and abs(self.ahead_seconds - self._shown) >= SHOWN_SECONDS:
+            self._shown = self.ahead_seconds
+            self.health.skewed(self.ahead_seconds)
         if abs(self.ahead_seconds) > SKEW_SECONDS and not self._told:
             self._told = True
             self._log.warning("clock.skew", seconds=round(self.ahead_seconds))

@@ -87,6 +87,8 @@ class Quiet:
 
     def known(self, *, bot_id: str | None = None, user_id: str | None = None) -> None: ...
 
+    def skewed(self, seconds: float) -> None: ...
+
 
 async def _silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """A session server that greets, and then never says a word."""

@@ -150,6 +150,7 @@ class ProbedChannel(PushedChannel):
 class FakeHealth:
     told: list[str] = field(default_factory=list)
     bot_id: str = ""
+    skews: list[float] = field(default_factory=list)
 
     def contact(self) -> None:
         self.told.append("contact")
@@ -159,6 +160,9 @@ class FakeHealth:
 
     def known(self, *, bot_id: str) -> None:
         self.bot_id = bot_id
+
+    def skewed(self, seconds: float) -> None:
+        self.skews.append(seconds)
 
 
 @dataclass

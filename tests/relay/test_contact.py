@@ -15,7 +15,7 @@ from bridge.channel import (
     Request,
     Withdrawn,
 )
-from bridge.channel.testing.clock import FakeClock, settle
+from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.logs import get_logger
 from bridge.relay.contact import PROBE_SECONDS, OnlyTrouble, PlatformClock, proves_contact
 from bridge.store.contract import IdentityOf
@@ -93,6 +93,26 @@ def test_the_platform_s_time_is_ours_until_it_says_otherwise() -> None:
     platform.learn(clock.now() + timedelta(seconds=5))
     platform.learn(None)
     assert platform.ahead_seconds == 5
+
+
+def test_a_skew_is_shown_and_again_when_it_changes_by_a_second() -> None:
+    clock, health = FakeClock(), FakeHealth()
+    platform = PlatformClock(clock, get_logger("test"))
+    platform.health = health
+    for seconds in (5, 5.9, 6, 4.2, 4.9):
+        platform.learn(clock.now() + timedelta(seconds=seconds))
+    assert health.skews == [5, 6, 4.2]
+
+
+async def test_case_3_the_skew_that_a_probe_finds_is_in_the_health() -> None:
+    channel = ProbedChannel()
+    async with desk(channel, run=False) as here:
+        channel.identities = [Identity("b", "B", here.clock.now() - timedelta(minutes=10))]
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(here.account.run(here.health))
+            await until(lambda: bool(here.health.skews))
+            running.cancel()
+        assert here.health.skews == [-600]
 
 
 def test_an_outcome_without_a_code_of_the_platform_s_proves_nothing() -> None:

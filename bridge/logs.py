@@ -9,7 +9,8 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from enum import Enum
 from pathlib import PurePath
@@ -36,10 +37,15 @@ SHORTEST_SECRET = 4  # a shorter one would blot out every other word
 FRAMES = CAUSES = 4
 DEPTH = 6
 
+PASSING_KEPT = 4096  # tokens live for hours: of 200 accounts, those of more than a day
+SHORTEST_BORNE = 8  # of what is taken for a secret because of its name alone
+
 _TELLING = frozenset(
     "token tokens secret secrets authorization password passphrase signature key keys cookie credential "
-    "credentials ticket text content body prompt caption sender senders owner nickname payload".split()
+    "credentials ticket text content body prompt caption sender senders owner nickname payload recipient "
+    "chat conversation group thread user filename to".split()
 )
+_BORNE = re.compile(r"authorization|token|secret|passw|ticket|api-?key", re.IGNORECASE)
 _NUMBERS = frozenset("bytes seconds ms count tokens".split())  # a number under such a name is only a number
 _ANYWHERE = re.compile(r"secret|passw|apikey|accesstoken|authtoken", re.IGNORECASE)
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
@@ -49,7 +55,9 @@ _QUERY = re.compile(r"\b([a-z][a-z0-9+.-]*://[^\s?#\"']*)[?#][^\s\"']*", re.IGNO
 _PAIR = re.compile(r"\b([\w-]*(?:token|secret|password|signature|key|ticket)=)[^\s&,;\"']+", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
-_secrets: set[str] = set()
+_lasting: set[str] = set()
+_passing: OrderedDict[str, None] = OrderedDict()
+_by_start: dict[str, set[str]] = {}  # all of them: however many there are, a line costs the same
 
 
 def get_logger(name: str) -> Logger:
@@ -60,7 +68,46 @@ def get_logger(name: str) -> Logger:
 def register_secret(value: str) -> None:
     """From now on, leave ``value`` out of every line. Values under 4 characters are not registered."""
     if len(value) >= SHORTEST_SECRET:
-        _secrets.update((value, quote(value, safe="")))
+        _lasting.add(value)
+        _find_by_start(value)
+
+
+def register_passing(value: str) -> None:
+    """As ``register_secret``, for what comes anew again and again: only the newest 4096 are remembered."""
+    if len(value) < SHORTEST_SECRET:
+        return
+    _passing[value] = None
+    _passing.move_to_end(value)
+    _find_by_start(value)
+    if len(_passing) > PASSING_KEPT:
+        oldest, _ = _passing.popitem(last=False)
+        if oldest not in _lasting:
+            _forget(oldest)
+
+
+def register_borne(pairs: Iterable[tuple[str, str]]) -> None:
+    """Register the secrets among the headers, or the query, of a request of ours, told by their names."""
+    for name, value in pairs:
+        if _BORNE.search(name) and len(secret := value.rpartition(" ")[2]) >= SHORTEST_BORNE:
+            register_passing(secret)
+
+
+def _find_by_start(secret: str) -> None:
+    for form in _forms(secret):
+        _by_start.setdefault(form[:SHORTEST_SECRET], set()).add(form)
+
+
+def _forget(secret: str) -> None:
+    for form in _forms(secret):
+        start = form[:SHORTEST_SECRET]
+        _by_start[start].discard(form)
+        if not _by_start[start]:
+            del _by_start[start]
+
+
+def _forms(secret: str) -> set[str]:
+    """As it is, and as it stands in an address."""
+    return {secret, quote(secret, safe="")}
 
 
 def configure(level: str = "info", *, as_json: bool | None = None, stream: TextIO | None = None) -> None:
@@ -83,12 +130,19 @@ def redact(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 def clean(text: str) -> str:
     """``text`` without secrets, private parts of addresses and control characters."""
-    for secret in sorted(_secrets, key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
+    text = _without_secrets(text)
     text = _AUTHORIZATION.sub(rf"\1 {HIDDEN}", text)
     text = _QUERY.sub(rf"\1?{HIDDEN}", _USERINFO.sub(r"\1", text))
     text = _PAIR.sub(rf"\1{HIDDEN}", text)
     return _CONTROL.sub(" ", text)
+
+
+def _without_secrets(text: str) -> str:
+    starts = {text[at : at + SHORTEST_SECRET] for at in range(len(text) - SHORTEST_SECRET + 1)}
+    found = [secret for start in starts & _by_start.keys() for secret in _by_start[start]]
+    for secret in sorted(found, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
 
 
 def describe(error: BaseException) -> str:

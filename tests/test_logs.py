@@ -3,6 +3,7 @@ import json
 import logging
 import subprocess
 import sys
+from collections import OrderedDict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -17,7 +18,17 @@ from pydantic import SecretStr
 
 from bridge import logs
 from bridge.errors import ConfigError
-from bridge.logs import HIDDEN, clean, configure, describe, get_logger, redact, register_secret
+from bridge.logs import (
+    HIDDEN,
+    clean,
+    configure,
+    describe,
+    get_logger,
+    redact,
+    register_borne,
+    register_passing,
+    register_secret,
+)
 
 WORD = st.text("abcäöü中文0123=/+-_.")
 
@@ -25,7 +36,9 @@ WORD = st.text("abcäöü中文0123=/+-_.")
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Leave the process's logging as it was found."""
-    monkeypatch.setattr(logs, "_secrets", set())
+    monkeypatch.setattr(logs, "_lasting", set())
+    monkeypatch.setattr(logs, "_passing", OrderedDict())
+    monkeypatch.setattr(logs, "_by_start", {})
     before, handlers = structlog.get_config(), list(logging.getLogger().handlers)
     yield
     structlog.configure(**before)
@@ -154,7 +167,7 @@ def test_tokens_private_parts_of_addresses_and_control_characters_are_left_out(t
 
 @given(WORD, WORD.filter(lambda secret: len(secret) >= 4 and secret not in HIDDEN), WORD)
 def test_no_text_around_a_registered_secret_brings_it_out(before: str, secret: str, after: str) -> None:
-    logs._secrets.clear()
+    logs._by_start.clear()
     register_secret(secret)
     assert secret not in clean(before + secret + after)
 
@@ -272,3 +285,58 @@ def test_a_terminal_gets_short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plain[8:] == ' info health.changed account=webhook:demo state=connected empty="" count=3'
     assert coloured.startswith("\x1b[33m")
     assert coloured.endswith('warning health.changed\x1b[0m reason="it is gone"')
+
+
+# --- secrets that come and go
+
+
+def test_a_passing_secret_is_left_out_as_any_other_and_the_newest_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(logs, "PASSING_KEPT", 2)
+    register_secret("lasting-1")
+    for token in ("token/1", "token/2", "token/1", "token/3", "abc"):
+        register_passing(token)
+    told = clean("lasting-1 token/1 token/2 token/3 token%2F1 abc")
+    assert told == f"{HIDDEN} {HIDDEN} token/2 {HIDDEN} {HIDDEN} abc"
+    register_passing("another-1")
+    register_passing("another-2")
+    assert set(logs._by_start) == {"last", "anot"}
+
+
+def test_a_passing_secret_that_is_a_lasting_one_too_is_never_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(logs, "PASSING_KEPT", 1)
+    register_passing("both-of-them")
+    register_secret("both-of-them")
+    register_passing("both-of-them")
+    register_passing("another-one")
+    assert clean("both-of-them") == HIDDEN
+
+
+def test_what_a_request_bears_under_a_telling_name_is_a_secret_from_then_on() -> None:
+    register_borne(
+        {
+            "Authorization": "Bearer borne-no-1",
+            "X-Api-Key": "borne-no-2",
+            "access_token": "borne-no-3",
+            "X-Short-Token": "1234567",
+            "Content-Type": "application/json",
+            "webhook-signature": "v1,signed",
+            "Idempotency-Key": "client-id",
+        }.items()
+    )
+    told = clean("borne-no-1 borne-no-2 borne-no-3 1234567 application/json v1,signed client-id")
+    assert told == f"{HIDDEN} {HIDDEN} {HIDDEN} 1234567 application/json v1,signed client-id"
+
+
+def test_a_secret_is_found_whatever_other_secrets_begin_like_it() -> None:
+    for secret in ("same-start", "same-start-longer", "same"):
+        register_secret(secret)
+    assert clean("same-start-longer same-start same sam") == f"{HIDDEN} {HIDDEN} {HIDDEN} sam"
+
+
+@pytest.mark.parametrize("key", "recipient chat conversation group thread user nickname filename to".split())
+def test_who_wrote_where_is_left_out_as_what_was_written(key: str) -> None:
+    assert redacted(**{key: "ou_stranger"}) == {key: HIDDEN}

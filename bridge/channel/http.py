@@ -32,6 +32,7 @@ from bridge.channel.transport import (
 from bridge.channel.websocket import Closed, Socket
 from bridge.clock import Clock, SystemClock
 from bridge.errors import ChannelError, ConfigError, CredentialsError, UnreachableError
+from bridge.logs import register_borne
 
 __all__ = [
     "Closed", "Http", "HttpAnswer", "Options", "Query", "Socket", "Stream", "TooLargeError", "UploadFile",
@@ -237,7 +238,10 @@ class Http:
         headers = CIMultiDict({"Content-Type": content_type} if content_type else {})
         if origin(url) == self._bound.origin:
             headers.update(self._bound.headers)
+            if self._bound.trusted and url.raw_query_string:
+                register_borne(url.query.items())  # of an address that no remote party chose
         headers.update(options.get("headers") or {})
+        register_borne(headers.items())
         seconds = options.get("timeout_seconds", self._bound.timeout_seconds)
         return Request(method, url, headers, body, asyncio.get_running_loop().time() + seconds)
 

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from bridge.channel.http import Http, HttpAnswer, Query, TooLargeError, UploadFile, http_session
 from bridge.channel.testing.clock import until
 from bridge.errors import ChannelError, ConfigError, CredentialsError, OutcomeUnknownError, UnreachableError
+from bridge.logs import HIDDEN, clean
 from tests.channel.serving import client, raw, serving
 
 SECRET = "s3cret"
@@ -221,7 +222,7 @@ async def test_a_guarded_base_passes_the_guard_itself_and_keeps_its_token() -> N
     async with serving(echo) as base, client() as http:
         with pytest.raises(UnreachableError, match="not requested"):
             await http.at(base, guarded=True).post("/x")
-        bound = http.at(base, "tok", guarded=True, allow=["127.0.0.1"])
+        bound = http.at(base, "tok", guarded=True, allow=("127.0.0.1",))
         assert (await bound.post("/x")).body["auth"] == "Bearer tok"
 
 
@@ -299,3 +300,18 @@ async def test_cancelling_an_upload_while_its_file_is_opened_leaves_no_file_open
         await until(lambda: opened.closed or not opens)
     assert upload.cancelled()
     assert opened.closed is opens
+
+
+async def test_what_a_request_bears_is_in_no_log_from_then_on() -> None:
+    async with serving(echo) as base, client(base) as http:
+        await http.get(
+            "/x", {"access_token": "fetched-4715"}, headers={"Authorization": "Bearer fetched-4716"}
+        )
+        await http.get("/x?ticket=fetched-4717")
+    assert clean("fetched-4715 fetched-4716 fetched-4717") == " ".join([HIDDEN] * 3)
+
+
+async def test_no_remote_party_decides_by_an_address_what_no_log_holds() -> None:
+    async with serving(echo) as base, client("http://127.0.0.1:1", allow=("127.0.0.1",)) as http:
+        await http.get(f"{base}/x?token=connected")
+    assert clean("connected") == "connected"

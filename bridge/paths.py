@@ -144,7 +144,7 @@ def write_private(path: Path, data: bytes) -> None:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        _sync_directory(path.parent)
+        sync_directory(path.parent)
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {_why(error)}") from error
 
@@ -188,7 +188,8 @@ def _write_new(path: Path, data: bytes) -> None:
         os.fsync(stream.fileno())
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
+    """Make the names in ``path`` durable; raises OSError."""
     directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(directory)

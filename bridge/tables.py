@@ -58,7 +58,12 @@ class TableError(ConfigError):
 
 
 def parse(path: Path) -> dict[str, Any]:
-    """The file's tables as they stand. A symbolic link is followed; what it leads to must be private.
+    """The file's tables as they stand; raises as ``read``."""
+    return read(path)[1]
+
+
+def read(path: Path) -> tuple[str, dict[str, Any]]:
+    """The file's text, and its tables. A symbolic link is followed; what it leads to must be private.
 
     Raises:
         ConfigError: the file is missing, open to others, over 1 MiB or no TOML. The text names the place and
@@ -68,7 +73,8 @@ def parse(path: Path) -> dict[str, Any]:
     if raw.startswith(BOM_UTF8):
         raise ConfigError(f"{path}: it begins with a byte order mark: save it as UTF-8 without one")
     try:
-        return tomllib.loads(raw.decode())
+        text = raw.decode()
+        return text, tomllib.loads(text)
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{path}: line {line} is not UTF-8: save the file as UTF-8") from None

@@ -1,115 +1,26 @@
-"""``turnbridge config check``: everything that is wrong with the settings, before a daemon finds out."""
+"""``turnbridge config``: what is wrong with the settings, what they are, and what they may be."""
 
 from __future__ import annotations
 
-import argparse
-import os
 from typing import TYPE_CHECKING
 
-from bridge.cli.common import add_home, home
-from bridge.errors import ConfigError
+from bridge.cli import config_check, config_schema, config_show
+from bridge.cli.common import add_home
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bridge.accounts import AccountSetup
     from bridge.cli.common import Commands
-    from bridge.config import Config
-    from bridge.paths import Home
 
 
 def register(commands: Commands) -> None:
-    parser = commands.add_parser("config", help="check the settings")
+    parser = commands.add_parser("config", help="check or show the settings")
     add_home(parser)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     check = actions.add_parser("check", help="print every problem, and what to do")
-    add_home(check, is_action=True)
-    check.set_defaults(run=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Exit 0 when all is well, 2 when anything is wrong; each problem and each warning is a line."""
-    where = home(args)
-    wrong, odd = findings(where)
-    for line in [*wrong, *(f"warning: {line}" for line in odd)]:
-        print(line)
-    if not wrong:
-        print(f"{where.config}: good")
-    return 2 if wrong else 0
-
-
-def findings(where: Home) -> tuple[list[str], list[str]]:
-    """What is wrong with the file, each account with its credentials and the agent; and what is odd."""
-    from bridge import registry
-    from bridge.accounts import AccountSetup, BrokenAccount, accounts, unused_credentials
-    from bridge.config import load_all
-
-    try:
-        config, wrong = load_all(where.config)
-    except ConfigError as error:
-        return [str(error)], []
-    channels = registry.channels()
-    found = accounts(config, where, channels, os.environ)
-    wrong += workspace_problems(config, where)
-    wrong += [reason for account in found if isinstance(account, BrokenAccount) for reason in account.reasons]
-    wrong += agent_problems(config, where)
-    ready = [account for account in found if isinstance(account, AccountSetup)]
-    odd = [line for account in ready if (line := powerless(account, where))]
-    odd += [line for account in ready for line in placeholders(account, where)]
-    if config.channels or not wrong:  # else their table may be what is wrong
-        odd += unused_credentials(config, where, channels)
-    return list(dict.fromkeys(wrong)), odd
-
-
-def workspace_problems(config: Config, where: Home) -> list[str]:
-    from bridge.accounts import check_workspace
-
-    try:
-        check_workspace(config.daemon.workspace, f"{where.config}: daemon.workspace")
-    except ConfigError as error:
-        return [str(error)]
-    return []
-
-
-def powerless(account: AccountSetup, where: Home) -> str:
-    """What is odd about whom the account answers or gives tools; "": nothing."""
-    settings, table = account.settings, f"{where.config}: channels.{account.channel}.{account.account}"
-    if settings.owner:
-        return ""
-    if settings.remote_tools == "owner":
-        return f"{table}: remote_tools is for the owner, and there is none: set owner"
-    if settings.senders == "owner":
-        return f"{table}: it answers its owner alone, and there is none: set owner, or senders"
-    return ""
-
-
-def placeholders(account: AccountSetup, where: Home) -> Iterator[str]:
-    """A line for each value that still is what the guides show in its place."""
-    from bridge.accounts import secrets_of
-
-    path = where.credentials(account.channel, account.account)
-    for key in type(account.credentials).model_fields:
-        if any("…" in secret for secret in secrets_of(getattr(account.credentials, key))):
-            yield f"{path}: {key} holds the guide's placeholder …: put the real one there"
-    table = f"{where.config}: channels.{account.channel}.{account.account}"
-    for key, value in account.settings.model_dump().items():
-        if isinstance(value, str) and "…" in value:
-            yield f"{table}.{key} holds the guide's placeholder …: put the real one there"
-
-
-def agent_problems(config: Config, where: Home) -> list[str]:
-    from bridge import registry
-    from bridge.tables import TableError, validate
-
-    agents = registry.agents()
-    lines: list[str] = []
-    for name in sorted({config.daemon.agent, *config.agents}):
-        table = config.agents.get(name)
-        key = "daemon.agent" if table is None else f"agents.{name}"
-        try:
-            validate(agents.load(name).settings, table or {}, where.config, key)
-        except TableError as error:
-            lines += error.lines
-        except ConfigError as error:
-            lines.append(f"{where.config}: {key}: {error}")
-    return lines
+    show = actions.add_parser("show", help="print every setting as it is in effect, without secrets")
+    for each in (check, show):
+        each.add_argument("--json", action="store_true", help="print JSON")
+        add_home(each, is_action=True)
+    schema = actions.add_parser("schema", help="print the JSON Schema of config.toml, for editors")
+    check.set_defaults(run=config_check.run)
+    show.set_defaults(run=config_show.run)
+    schema.set_defaults(run=config_schema.run)

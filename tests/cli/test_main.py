@@ -38,7 +38,7 @@ sys.stderr.write(" ".join({name.partition(".")[0] for name in sys.modules}))
 COMMANDS = [
     "run", "chat", "exec", "try", "status", "send",
     "dead", "dead list", "dead show", "dead retry", "dead prune", "reload", "session",
-    "config", "config check", "fake", "fake feishu", "fake wechat_mp",
+    "config", "config check", "config schema", "config show", "fake", "fake feishu", "fake wechat_mp",
 ]  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bridge.channel import Inbound
+from bridge.store.contract import Effect
 
 
 def _nothing() -> None:
@@ -20,11 +21,13 @@ def _nothing() -> None:
 class Said:
     """The answer's text, and what is done once the message is durable.
 
-    ``act`` never fails and waits for nothing; a repeat of the message does not come that far.
+    ``act`` never fails and waits for nothing; a repeat of the message does not come that far. ``effect`` is
+    what is durable together with it.
     """
 
     text: str
     act: Callable[[], None] = _nothing
+    effect: Effect = Effect.NONE
 
 
 Answerer = Callable[[Inbound], Said | None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 from bridge.channel import Edited, Ignored, Inbound, Item, Recalled, Unreadable
@@ -68,6 +69,8 @@ def draft(
     reply = _notice(decision, item, conversation, language)
     state = MessageState.SEEN if reply is None else MessageState.ANSWERED
     message = _message(item, conversation, state, decision.reason, reply)
+    if decision.said is not None:
+        message = replace(message, effect=decision.said.effect)
     if decision.fate is Fate.BUSY and reply is not None:
         room.noticed(conversation)
     return Draft(decision, message, item, conversation)

@@ -13,6 +13,21 @@ RECALLED = "recalled"
 """The reason of a message that was taken back."""
 
 
+STOPPED = "stopped"
+"""The reason of a message that ended with a ``/stop`` of its conversation."""
+
+ALONG = "answered_along"
+"""The reason of a message that was answered together with a later one."""
+
+
+class Effect(StrEnum):
+    """What a command does to its conversation, in the step that stores it."""
+
+    NONE = ""
+    STOP = "stop"  # every message that waits or runs is done, for the reason ``stopped``
+    FORGET = "forget"  # its session is unbound
+
+
 class Changed(StrEnum):
     """What became of a recall or an edit. It changed something only where it is ``done``."""
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from bridge.errors import StoreError
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId
-from bridge.store.change_steps import Changed, Edit, MessageOf, Recall, StoredMessage, TakenBack
+from bridge.store.change_steps import Changed, Edit, Effect, MessageOf, Recall, StoredMessage, TakenBack
 from bridge.store.dead_steps import Bury, DeadLetter, DeadLetters, Revive, Revived
 from bridge.store.owner_chat_steps import NoteOwner, Notify, OwnerChat, OwnerChats, ToldOf
 from bridge.store.reply import NewPart, PartKind, Reply
@@ -56,6 +56,7 @@ __all__ = [
     "DeadLetter",
     "DeadLetters",
     "Edit",
+    "Effect",
     "EndTurn",
     "HeldText",
     "HeldTexts",
@@ -128,7 +129,8 @@ class NewMessage:
     """A message as intake decided on it, not yet stored.
 
     ``state`` is SEEN, CLAIMED, or ANSWERED with a ``reply``. ``redelivery`` is the second unique key, "" for
-    none. ``payload`` is the message itself as JSON, kept until it is done.
+    none. ``payload`` is the message itself as JSON, kept until it is done. ``effect`` is what a command (it is
+    ANSWERED) does to its conversation where it is NEW.
     """
 
     message_id: MessageId
@@ -139,6 +141,7 @@ class NewMessage:
     conversation: ConversationKey = NOWHERE
     payload: str = ""
     reply: Reply | None = None
+    effect: Effect = Effect.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +189,8 @@ class Answer(Step[tuple[PartId, ...]]):
     """End a claim: claimed or running → answered, its reply in the outbox; without a reply → done.
 
     Returns the new parts' ids; () when the message was not open any more, or waits and was edited since
-    ``revision`` (nothing is stored then). Held texts in ``reply.carried`` become carried.
+    ``revision`` (nothing is stored then). Held texts in ``reply.carried`` become carried. The messages in
+    ``along``, with the revisions that the caller has, were answered together with it: they are done.
     """
 
     account: AccountId
@@ -195,6 +199,7 @@ class Answer(Step[tuple[PartId, ...]]):
     now_ms: int
     reason: str = ""
     revision: int = 0
+    along: tuple[tuple[MessageId, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,19 @@ from sqlite3 import Cursor
 from bridge.errors import StoreError
 from bridge.ids import AccountId, PartId
 from bridge.store import outbox, sessions
-from bridge.store.contract import Answer, Claim, ClaimVerdict, MessageState, NewMessage, Post, Prune, Start
+from bridge.store.change_steps import ALONG, STOPPED
+from bridge.store.contract import (
+    Answer,
+    Claim,
+    ClaimVerdict,
+    Effect,
+    MessageState,
+    NewMessage,
+    Post,
+    Prune,
+    Start,
+    UnbindSession,
+)
 
 _COLUMNS = (
     "account, message_id, redelivery, body_digest, conversation, state, reason, payload, received_ms,"
@@ -39,6 +51,10 @@ _ANSWER = "UPDATE messages SET state = 'answered', reason = ? WHERE id = ?"
 _END = """
     UPDATE messages SET state = 'done', reason = ?, payload = '', ended_ms = ?
     WHERE account = ? AND message_id = ? AND (state = 'running' OR state = 'claimed' AND revision = ?)
+"""
+_STOP = """
+    UPDATE messages SET state = 'done', reason = ?, payload = '', ended_ms = ?
+    WHERE account = ? AND conversation = ? AND state IN ('claimed', 'running')
 """
 _DIGEST = "SELECT body_digest FROM messages WHERE account = ? AND message_id = ?"
 
@@ -130,6 +146,11 @@ def _claim_answered(db: Cursor, account: AccountId, message: NewMessage, now_ms:
         return _known(db, account, message)
     if message.reply is not None:
         outbox.insert(db, account, message.reply, db.lastrowid or 0, now_ms)
+    match message.effect:
+        case Effect.STOP:
+            db.execute(_STOP, (STOPPED, now_ms, account, message.conversation))
+        case Effect.FORGET:
+            sessions.unbind_session(db, UnbindSession(account, message.conversation))
     return ClaimVerdict.NEW
 
 
@@ -175,11 +196,13 @@ def start(db: Cursor, step: Start) -> bool:
 
 
 def answer(db: Cursor, step: Answer) -> tuple[PartId, ...]:
-    if step.reply is None or not step.reply.parts:
-        db.execute(_END, (step.reason, step.now_ms, step.account, step.message_id, step.revision))
-        return ()
     found = db.execute(_OPEN, (step.account, step.message_id, step.revision)).fetchone()
     if found is None:
+        return ()
+    for message_id, revision in step.along:
+        db.execute(_END, (ALONG, step.now_ms, step.account, message_id, revision))
+    if step.reply is None or not step.reply.parts:
+        db.execute(_END, (step.reason, step.now_ms, step.account, step.message_id, step.revision))
         return ()
     db.execute(_ANSWER, (step.reason, found[0]))
     return outbox.insert(db, step.account, step.reply, found[0], step.now_ms)

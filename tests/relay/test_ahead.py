@@ -10,8 +10,9 @@ from bridge.ids import ConversationKey
 from bridge.relay.ahead import NOBODY, Ahead, Said, first
 from bridge.relay.intake import Fate, Policy, classify
 from bridge.relay.payload import conversation_of
-from bridge.store.contract import OpenMessages
+from bridge.store.contract import Effect, OpenMessages
 from tests.relay.harness import NAME, STRANGER, Desk, desk, message
+from tests.relay.scripted import cancellable
 from tests.relay.test_claims import claims_of
 
 MESSAGE = Inbound("m1", "u1", "c1", "c1", text="hello")
@@ -72,6 +73,14 @@ async def test_it_is_answered_once_no_turn_runs_and_what_it_asks_is_done_once() 
         await claims_of(here).take([message("m1", "now", STRANGER)], now_ms)
         assert await here.answered(1) == ["at once"]
         assert acted == ["m1"]
+        assert await here.store.get(OpenMessages(NAME)) == ()
+
+
+async def test_what_an_answer_does_to_its_conversation_is_durable_together_with_it() -> None:
+    async with desk(script={"turn": cancellable}) as here:
+        await here.push(message("m1", "long"), message("m2", "waits"))
+        claims_of(here)._ahead = Ahead(for_answered=[lambda _: Said("stopped", effect=Effect.STOP)])
+        await here.push(message("m3", "now"))
         assert await here.store.get(OpenMessages(NAME)) == ()
 
 

@@ -8,12 +8,16 @@ from dataclasses import replace
 import pytest
 
 from bridge.errors import StoreError
-from bridge.ids import MessageId, PartId, SessionId
+from bridge.ids import ConversationKey, MessageId, PartId, SessionId
+from bridge.store.change_steps import ALONG, STOPPED
 from bridge.store.contract import (
     Bind,
+    BindSession,
     ClaimVerdict,
     Counts,
     CountsOf,
+    Effect,
+    MessageOf,
     MessageState,
     OpenMessage,
     OpenMessages,
@@ -21,6 +25,7 @@ from bridge.store.contract import (
     PartState,
     Prune,
     Sending,
+    SessionOf,
     Settle,
     Start,
     Store,
@@ -228,6 +233,59 @@ class MessagesContract:
                 claim(*(message(str(number), MessageState.SEEN) for number in range(5)))
             )
             assert verdicts.count(ClaimVerdict.NEW) == 3
+
+    async def test_what_is_answered_along_with_a_message_is_done_with_it(self, opened: Open) -> None:
+        async with opened() as store:
+            await store.do(claim(message("a"), message("b"), message("c"), message("d")))
+            await store.do(Start(ACCOUNT, MessageId("b"), SESSION, 1500))
+            ids = await store.do(replace(answer("c", reply(text("all"))), along=along("a", "b")))
+            assert [part.part_id for part in await open_parts(store)] == list(ids)
+            assert await open_ids(store) == ["d"]
+            assert await ended(store, "a", "b", "c") == [ALONG, ALONG, ""]
+
+    async def test_along_with_a_message_that_is_over_nothing_ends(self, opened: Open) -> None:
+        async with opened() as store:
+            await store.do(claim(message("a"), message("b")))
+            await store.do(answer("b"))
+            assert await store.do(replace(answer("b", reply()), along=along("a"))) == ()
+            assert await open_ids(store) == ["a"]
+
+    async def test_a_stop_ends_all_that_is_open_in_its_conversation_and_its_repeat_nothing(
+        self, opened: Open
+    ) -> None:
+        stop = message("stop", MessageState.ANSWERED, reply=reply(text("stopped")))
+        stop = replace(stop, effect=Effect.STOP)
+        async with opened() as store:
+            elsewhere = replace(message("z"), conversation=ConversationKey("another"))
+            await store.do(claim(message("a"), message("b"), elsewhere))
+            await store.do(claim(message("a"), account=OTHER))
+            await store.do(Start(ACCOUNT, MessageId("a"), SESSION, 1500))
+            assert await store.do(claim(stop, message("later"))) == (NEW, NEW)
+            assert await open_ids(store) == ["z", "later"]
+            assert await open_ids(store, OTHER) == ["a"]
+            assert await ended(store, "a", "b", "stop") == [STOPPED, STOPPED, ""]
+            assert await store.do(answer("a", reply())) == (), "its turn's answer comes too late"
+            assert await store.do(claim(stop)) == (DUPLICATE,)
+            assert await open_ids(store) == ["z", "later"]
+
+    async def test_a_command_can_forget_its_conversation_s_session(self, opened: Open) -> None:
+        fresh = replace(message("new", MessageState.ANSWERED, reply=reply()), effect=Effect.FORGET)
+        async with opened() as store:
+            await store.do(BindSession(ACCOUNT, CHAT, SESSION, "none", 1000))
+            await store.do(BindSession(OTHER, CHAT, SESSION, "none", 1000))
+            assert await store.do(claim(fresh)) == (NEW,)
+            assert await store.get(SessionOf(ACCOUNT, CHAT)) is None
+            assert await store.get(SessionOf(OTHER, CHAT)) is not None
+
+
+def along(*message_ids: str) -> tuple[tuple[MessageId, int], ...]:
+    return tuple((MessageId(one), 0) for one in message_ids)
+
+
+async def ended(store: Store, *message_ids: str) -> list[str]:
+    """The reasons that are remembered of messages."""
+    found = [await store.get(MessageOf(ACCOUNT, MessageId(one))) for one in message_ids]
+    return [one.reason for one in found if one is not None]
 
 
 async def _noted(store: Store, step: object, outcomes: list[object]) -> None:

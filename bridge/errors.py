@@ -29,6 +29,10 @@ class CredentialsError(ChannelError):
     """The platform refused the account: park it until its settings change."""
 
 
+class MuteError(ChannelError):
+    """Contact is made and falls silent, again and again: to be left alone for long."""
+
+
 class UnreachableError(ChannelError):
     """Nothing was accepted: repeat freely, ``retry_after_seconds`` later where that was asked for."""
 

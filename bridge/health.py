@@ -21,8 +21,6 @@ __all__ = ["Health", "RemoteTools", "Snapshot", "State", "to_wire"]
 
 log = get_logger(__name__)
 
-_RUNNING = frozenset({State.STARTING, State.CONNECTED, State.DISCONNECTED})
-
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -65,6 +63,7 @@ class Health:
     def __init__(self, first: Snapshot, clock: Clock, changed: Callable[[], None] = lambda: None) -> None:
         self._now = first
         self._clock, self._changed = clock, changed
+        self._alive = first.state is State.STARTING  # until its run ends: nothing else has contact
         self._contact_from: float | None = None
         self._longest_contact = 0.0
         self._logged = (State.STARTING, "")
@@ -78,7 +77,7 @@ class Health:
 
     def contact(self, now: datetime | None = None) -> None:
         """Contact was proven (at ``now``): an answered poll, a probe, a request that verified."""
-        if self._now.state not in _RUNNING:
+        if not self._alive:
             return
         self._now = replace(self._now, last_success=now or self._clock.now())
         if self._contact_from is None:
@@ -86,9 +85,16 @@ class Health:
             self._contact_from = self._clock.monotonic()
 
     def lost(self, reason: str) -> None:
-        """Receiving or sending failed while the run goes on. ``reason`` is a fixed sentence."""
-        if self._now.state in _RUNNING:
+        """Receiving or sending failed while the run goes on. ``reason`` is a fixed sentence.
+
+        What is parked stays ``failed``, and says why, until its new try has contact.
+        """
+        if self._alive and self._now.state is not State.FAILED:
             self._enter(State.DISCONNECTED, reason)
+
+    def repeated(self) -> None:
+        """The run connects anew by itself, which counts as a restart."""
+        self._now = replace(self._now, restarts=self._now.restarts + 1)
 
     def known(self, *, bot_id: str | None = None, user_id: str | None = None) -> None:
         """Who the bot, or its owner, is on the platform."""
@@ -115,27 +121,44 @@ class Health:
         return max(self._longest_contact, self._clock.monotonic() - self._contact_from)
 
     def starting(self) -> None:
+        """A run begins. One of what is parked shows ``failed`` until it has contact."""
         self._longest_contact = 0.0
-        self._enter(State.STARTING, self._now.reason if self._now.restarts else "")
+        if self._now.state is State.FAILED:
+            self._now = replace(self._now, next_try=None)
+        else:
+            self._enter(State.STARTING, self._now.reason if self._now.restarts else "")
+        self._alive = True
 
     def backoff(self, reason: str, wait_seconds: float) -> None:
         """The run ended and is repeated after ``wait_seconds``."""
-        self._enter(State.BACKOFF, reason)
-        next_try = self._clock.now() + timedelta(seconds=wait_seconds)
-        self._now = replace(self._now, next_try=next_try, restarts=self._now.restarts + 1)
+        self._end(State.BACKOFF, reason)
+        self._again_after(wait_seconds)
+
+    def parked(self, reason: str, wait_seconds: float) -> None:
+        """As ``failed``, but that it is tried again after ``wait_seconds``, in case it was mended elsewhere."""
+        self._end(State.FAILED, reason)
+        self._again_after(wait_seconds)
 
     def stopping(self) -> None:
-        self._enter(State.STOPPING)
+        self._end(State.STOPPING)
 
     def stopped(self) -> None:
-        self._enter(State.STOPPED)
+        self._end(State.STOPPED)
 
     def failed(self, reason: str) -> None:
         """It is not tried again before the operator acts."""
-        self._enter(State.FAILED, reason)
+        self._end(State.FAILED, reason)
 
     def disabled(self) -> None:
-        self._enter(State.DISABLED)
+        self._end(State.DISABLED)
+
+    def _end(self, state: State, reason: str = "") -> None:
+        self._alive = False
+        self._enter(state, reason)
+
+    def _again_after(self, seconds: float) -> None:
+        next_try = self._clock.now() + timedelta(seconds=seconds)
+        self._now = replace(self._now, next_try=next_try, restarts=self._now.restarts + 1)
 
     def _enter(self, state: State, reason: str = "") -> None:
         self._longest_contact = self.contact_seconds()

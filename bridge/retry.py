@@ -4,6 +4,7 @@ Waits have full jitter: a random time up to a bound that grows, so that a thousa
 back together. Time and randomness are injected.
 """
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, cast
@@ -73,6 +74,26 @@ class Backoff:
     def reset(self) -> None:
         """Start again from the first bound: the thing works."""
         self._failures = 0
+
+
+class Breaker:
+    """Says when something happened ``limit`` times within ``seconds``."""
+
+    def __init__(self, clock: Clock, limit: int, seconds: float) -> None:
+        self._clock, self._seconds = clock, seconds
+        self._times: deque[float] = deque(maxlen=limit)
+
+    def trips(self) -> bool:
+        """Count once more. True: that is the limit, and the count begins anew."""
+        now = self._clock.monotonic()
+        self._times.append(now)
+        tripped = len(self._times) == self._times.maxlen and now - self._times[0] <= self._seconds
+        if tripped:
+            self.reset()
+        return tripped
+
+    def reset(self) -> None:
+        self._times.clear()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from bridge.errors import (
     ChannelError,
     ConfigError,
     CredentialsError,
+    MuteError,
     SessionError,
     StoreError,
     UnreachableError,
@@ -26,14 +27,19 @@ from bridge.errors import (
 from bridge.health import Health, Snapshot, State
 from bridge.ids import AccountId
 from bridge.logs import clean, get_logger
-from bridge.retry import Backoff, Randomness
+from bridge.retry import Backoff, Breaker, Randomness
 from bridge.store.contract import BindingError
 
 STOP_SECONDS = 5.0  # for a run to end once it was cancelled
 PROVEN_SECONDS = 60.0  # of contact, after which the waits begin anew
+FIRST_CONTACT_SECONDS = 60.0  # after the start of a run; silence is no good sign for longer
+MUTE_TIMES, MUTE_SECONDS = 10, 3600.0  # so many losses of contact within these park an account
+PARKED_SECONDS = (60.0, 300.0, 900.0, 3600.0)  # between the tries of what a platform refuses: it may err
 TOLD_CHARACTERS = 300  # of what an adapter says of a refusal
 STUCK = "it did not stop when told to: restart the daemon"
-PARKING = (ConfigError, CredentialsError, BindingError)
+NO_CONTACT = "no contact since it started: it goes on trying"
+PARKING = (ConfigError, BindingError)  # for good, until the operator acts
+REFUSED = (CredentialsError, MuteError)  # parked, and tried again after long waits
 
 log = get_logger(__name__)
 
@@ -51,13 +57,31 @@ class EndedError(Exception):
     """A run returned, which none should: a bug."""
 
 
-async def run_once(component: Component, health: Health) -> BaseException:
+async def run_once(component: Component, health: Health, clock: Clock) -> BaseException:
     """Run ``component`` in a task of its own and return the error that ended it; as ``isolated``.
 
     A run that does not stop when it is cancelled makes ``health`` failed.
     """
-    work = component.run(health)
+    work = _run(component, health, clock)
     return await isolated(work, component.name, STOP_SECONDS, stuck=lambda: health.failed(STUCK))
+
+
+async def _run(component: Component, health: Health, clock: Clock) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        deadline = tasks.create_task(_expect_contact(health, clock), name=f"{component.name}/first contact")
+        try:
+            await component.run(health)
+        except SystemExit as error:  # it would end the daemon
+            raise EndedError from error
+        finally:
+            deadline.cancel()
+
+
+async def _expect_contact(health: Health, clock: Clock) -> None:
+    """What has not been heard of is not healthy, also where nobody reports anything."""
+    await clock.sleep(FIRST_CONTACT_SECONDS)
+    if health.snapshot.state is State.STARTING:
+        health.lost(NO_CONTACT)
 
 
 async def isolated(
@@ -90,8 +114,8 @@ def _ending(run: asyncio.Task[None]) -> BaseException:
         return EndedError()
     error = run.exception() or EndedError()
     leaves = list(_leaves(error))
-    parking = [leaf for leaf in leaves if isinstance(leaf, PARKING)]
-    return (parking or leaves)[0]
+    mending = [leaf for kinds in (PARKING, REFUSED) for leaf in leaves if isinstance(leaf, kinds)]
+    return (mending or leaves)[0]
 
 
 def _leaves(error: BaseException) -> Iterable[BaseException]:
@@ -113,6 +137,8 @@ def sentence(error: BaseException) -> str:
         case CredentialsError():
             told = clean(str(error))[:TOLD_CHARACTERS] or "the log says why"
             return f"the platform refused the account: correct its settings or credentials ({told})"
+        case MuteError():
+            return "it connects and falls silent again and again: look at the platform and the network"
         case UnreachableError():
             return "the platform cannot be reached"
         case ChannelError():
@@ -128,21 +154,44 @@ def sentence(error: BaseException) -> str:
 async def supervise(component: Component, health: Health, clock: Clock, rng: Randomness) -> None:
     """Run ``component`` for ever, or until the operator must act. Cancelling stops it."""
     waits = Backoff(clock, rng, floor_seconds=1.0)
+    parked = Backoff(clock, rng, bounds=PARKED_SECONDS, floor_seconds=PARKED_SECONDS[0])
+    losses = Breaker(clock, MUTE_TIMES, MUTE_SECONDS)
     try:
         while True:
             health.starting()
-            error = await run_once(component, health)
+            error = await run_once(component, health, clock)
             if isinstance(error, PARKING):
-                log.error("component.parked", account=component.name, error=error)
+                _log_parked(component, health, error)
                 health.failed(sentence(error))
                 return
             if health.contact_seconds() >= PROVEN_SECONDS:
                 waits.reset()
-            await _back_off(component, health, error, waits, clock)
+                parked.reset()
+            if isinstance(error, ChannelError) and health.contact_seconds() and losses.trips():
+                error = MuteError()
+            if isinstance(error, REFUSED):
+                await _park(component, health, error, parked, clock)
+            else:
+                await _back_off(component, health, error, waits, clock)
     except asyncio.CancelledError:
-        if health.snapshot.state is not State.FAILED:  # it is when the run goes on
+        if health.snapshot.reason != STUCK:  # its run goes on
             health.stopped()
         raise
+
+
+async def _park(
+    component: Component, health: Health, error: BaseException, waits: Backoff, clock: Clock
+) -> None:
+    """Leave it alone for long. It is tried again, since a platform may also refuse by mistake."""
+    _log_parked(component, health, error)
+    wait_seconds = waits.next_seconds()
+    health.parked(sentence(error), wait_seconds)
+    await clock.sleep(wait_seconds)
+
+
+def _log_parked(component: Component, health: Health, error: BaseException) -> None:
+    if health.snapshot.reason != sentence(error):
+        log.error("component.parked", account=component.name, error=error)
 
 
 async def _back_off(
@@ -183,6 +232,14 @@ class _Account:
         """Its run goes on although it was told to stop: there must not be a second one beside it."""
         return self.health.snapshot.reason == STUCK
 
+    def cancel(self) -> asyncio.Task[None] | None:
+        """Tell it to stop; None: it does not run."""
+        if self.task is None or self.task.done():
+            return None
+        self.health.stopping()
+        self.task.cancel()
+        return self.task
+
 
 class Supervisor:
     """All accounts, each under ``supervise`` while ``running``."""
@@ -203,7 +260,7 @@ class Supervisor:
                 yield
             finally:
                 self._tasks = None
-                await self._stop(list(self._accounts.values()))
+                await self._stop(list(self._accounts))
                 self._accounts.clear()
 
     def healths(self) -> list[Health]:
@@ -230,24 +287,28 @@ class Supervisor:
         return found is not None and found.plan.first.state is not State.DISABLED
 
     async def reconcile(self, plans: Iterable[Plan], *, revive: bool = False) -> None:
-        """Make it as planned: stop what changed or went, all at once, then start what is new or changed.
+        """Make it as planned, account by account: one that is slow to stop delays no other's start.
 
-        With ``revive``, what is parked is tried again, too.
+        What is not wanted any more stops first, as its successor may have another name. With ``revive``, what
+        is parked is tried again, too.
         """
         wanted = {plan.first.id: plan for plan in plans}
         async with self._changing:
-            gone = {
-                id_: account
-                for id_, account in self._accounts.items()
-                if id_ not in wanted or wanted[id_].key != account.plan.key or (revive and account.is_parked)
-            }
-            await self._stop(list(gone.values()))
-            for id_, account in gone.items():
-                if not account.is_stuck:
-                    self._accounts.pop(id_, None)
-            for id_, plan in wanted.items():
-                if id_ not in self._accounts:
-                    self._start(id_, plan)
+            gone = [id_ for id_ in self._accounts if id_ not in wanted]
+            await self._stop(gone)
+            async with asyncio.TaskGroup() as tasks:
+                for id_, plan in wanted.items():
+                    if self._is_due(id_, plan, revive=revive):
+                        tasks.create_task(self._replace(id_, plan), name=f"{id_}/replace")
+
+    def _is_due(self, id_: AccountId, plan: Plan, *, revive: bool) -> bool:
+        account = self._accounts.get(id_)
+        return account is None or plan.key != account.plan.key or (revive and account.is_parked)
+
+    async def _replace(self, id_: AccountId, plan: Plan) -> None:
+        await self._stop([id_])
+        if id_ not in self._accounts:
+            self._start(id_, plan)
 
     def _start(self, id_: AccountId, plan: Plan) -> None:
         if self._tasks is None:
@@ -263,12 +324,12 @@ class Supervisor:
         run = supervise(account.component, account.health, self._clock, self._rng)
         account.task = self._tasks.create_task(run, name=f"{id_}/supervise")
 
-    async def _stop(self, accounts: list[_Account]) -> None:
-        tasks = []
-        for account in accounts:
-            if account.task is not None and not account.task.done():
-                account.health.stopping()
-                account.task.cancel()
-                tasks.append(account.task)
+    async def _stop(self, ids: Iterable[AccountId]) -> None:
+        """Stop these, all at once, and forget them, but for one whose run will not end."""
+        accounts = {id_: self._accounts[id_] for id_ in ids if id_ in self._accounts}
+        tasks = [task for account in accounts.values() if (task := account.cancel())]
         if tasks:
             await asyncio.wait(tasks)
+        for id_, account in accounts.items():
+            if not account.is_stuck and self._accounts.get(id_) is account:
+                del self._accounts[id_]

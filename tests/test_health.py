@@ -109,6 +109,27 @@ async def test_a_backoff_tells_the_reason_the_next_try_and_counts() -> None:
     assert health.snapshot.reason == ""
 
 
+def test_a_connection_that_a_run_repeats_by_itself_is_counted() -> None:
+    health = new(FakeClock())
+    health.repeated()
+    assert (health.snapshot.restarts, health.snapshot.state) == (1, State.STARTING)
+
+
+def test_what_is_parked_for_a_while_tells_its_next_try_and_stays_failed_in_it() -> None:
+    health = new(FakeClock())
+    health.parked("the platform refused the account", 60.0)
+    assert health.snapshot.next_try == START + timedelta(seconds=60)
+    health.contact()
+    assert health.snapshot.state is State.FAILED
+    health.starting()
+    health.lost("the platform does not answer")
+    snapshot = health.snapshot
+    assert (snapshot.state, snapshot.reason) == (State.FAILED, "the platform refused the account")
+    assert (snapshot.next_try, snapshot.restarts) == (None, 1)
+    health.contact()
+    assert health.snapshot.state is State.CONNECTED
+
+
 async def test_contact_is_measured_as_its_longest_unbroken_span_of_a_run() -> None:
     clock = FakeClock()
     health = new(clock)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bridge.channel.testing.clock import FakeClock
 from bridge.errors import (
     BridgeError,
     ChannelError,
@@ -17,7 +18,17 @@ from bridge.errors import (
     StoreError,
     UnreachableError,
 )
-from bridge.retry import DAY_SECONDS, DOUBLING, RECEIVING, STORING, Backoff, Policy, full_jitter, retrying
+from bridge.retry import (
+    DAY_SECONDS,
+    DOUBLING,
+    RECEIVING,
+    STORING,
+    Backoff,
+    Breaker,
+    Policy,
+    full_jitter,
+    retrying,
+)
 
 
 class Waits:
@@ -163,3 +174,17 @@ async def test_cancelling_ends_a_wait_at_once() -> None:
         waiting.cancel()
     assert waiting.cancelled()
     assert call.calls == 1
+
+
+async def test_a_breaker_trips_at_its_limit_within_its_time_and_begins_anew() -> None:
+    clock = FakeClock()
+    breaker = Breaker(clock, limit=3, seconds=10)
+    assert [breaker.trips() for _ in range(3)] == [False, False, True]
+    assert [breaker.trips() for _ in range(3)] == [False, False, True]
+    breaker.trips()
+    await clock.advance(11)
+    assert [breaker.trips() for _ in range(3)] == [False, False, True]
+    breaker.trips()
+    breaker.trips()
+    breaker.reset()
+    assert not breaker.trips()

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -14,6 +15,7 @@ from bridge.errors import (
     ChannelError,
     ConfigError,
     CredentialsError,
+    MuteError,
     OutcomeUnknownError,
     SessionError,
     StoreError,
@@ -119,7 +121,7 @@ class Group:
 
 async def test_the_error_that_ended_a_run_is_returned() -> None:
     error = ValueError()
-    assert await run_once(Runs(fails(error)), health_of(FakeClock())) is error
+    assert await run_once(Runs(fails(error)), health_of(FakeClock()), FakeClock()) is error
 
 
 async def test_a_run_that_returns_or_cancels_itself_is_an_error_of_its_own() -> None:
@@ -127,15 +129,17 @@ async def test_a_run_that_returns_or_cancels_itself_is_an_error_of_its_own() -> 
         return None
 
     for work in (returns, fails(asyncio.CancelledError())):
-        assert isinstance(await run_once(Runs(work), health_of(FakeClock())), EndedError)
+        assert isinstance(await run_once(Runs(work), health_of(FakeClock()), FakeClock()), EndedError)
 
 
 async def test_of_a_group_what_the_operator_must_mend_is_returned() -> None:
     parks = ConfigError("mend it")
     group = ExceptionGroup("x", [ValueError(), ExceptionGroup("y", [OSError(), parks])])
-    assert await run_once(Runs(fails(group)), health_of(FakeClock())) is parks
+    assert await run_once(Runs(fails(group)), health_of(FakeClock()), FakeClock()) is parks
     only = ValueError()
-    assert await run_once(Runs(fails(ExceptionGroup("x", [only]))), health_of(FakeClock())) is only
+    assert (
+        await run_once(Runs(fails(ExceptionGroup("x", [only]))), health_of(FakeClock()), FakeClock()) is only
+    )
 
 
 async def test_a_failing_task_group_inside_does_not_cancel_the_caller() -> None:
@@ -144,7 +148,7 @@ async def test_a_failing_task_group_inside_does_not_cancel_the_caller() -> None:
             tasks.create_task(fails(OSError())(health))  # type: ignore[arg-type]  # a coroutine, under a wider name
             await asyncio.Event().wait()
 
-    await run_once(Runs(groups), health_of(FakeClock()))
+    await run_once(Runs(groups), health_of(FakeClock()), FakeClock())
     await asyncio.sleep(0)  # would raise in a task that is marked as cancelled
 
 
@@ -159,7 +163,7 @@ async def test_cancelling_waits_until_the_run_has_ended() -> None:
             ended.append(True)
 
     async with asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(run_once(Runs(slowly), health_of(FakeClock())))
+        task = tasks.create_task(run_once(Runs(slowly), health_of(FakeClock()), FakeClock()))
         await settle()
         task.cancel()
     assert ended
@@ -197,6 +201,7 @@ async def test_work_that_will_not_stop_is_left_behind_as_a_bug() -> None:
     [
         (ConfigError("settings.toml: web.port: wrong"), "settings.toml: web.port: wrong"),
         (BindingError("SECRET"), "its stored messages belong to another bot"),
+        (MuteError("SECRET"), "it connects and falls silent again and again"),
         (UnreachableError("SECRET"), "the platform cannot be reached"),
         (OutcomeUnknownError("SECRET"), "the platform gave no usable answer"),
         (ChannelError("SECRET"), "the platform gave no usable answer"),
@@ -292,7 +297,7 @@ async def test_a_run_that_hangs_without_contact_begins_nothing_anew() -> None:
         assert clock.waits() == [2]
 
 
-@pytest.mark.parametrize("error", [ConfigError("x"), CredentialsError("x"), BindingError("x")])
+@pytest.mark.parametrize("error", [ConfigError("x"), BindingError("x")])
 async def test_what_the_operator_must_mend_parks_the_account(error: BridgeError) -> None:
     clock = FakeClock()
     component = Runs(fails(error))
@@ -302,6 +307,143 @@ async def test_what_the_operator_must_mend_parks_the_account(error: BridgeError)
         assert group.task.done()
     assert component.started == 1
     assert clock.waits() == []
+
+
+async def test_case_86_a_refused_account_is_failed_since_the_first_refusal_and_tried_again_at_long_last() -> (
+    None
+):
+    clock = FakeClock()
+    component = Runs(*[fails(CredentialsError("x"))] * 5, connects)
+    waits = []
+    async with Group(component, clock) as group:
+        for restarts in range(1, 6):
+            snapshot = group.health.snapshot
+            assert (snapshot.state, snapshot.since, snapshot.restarts) == (State.FAILED, START, restarts)
+            assert snapshot.reason == sentence(CredentialsError("x"))
+            waits += clock.waits()
+            assert snapshot.next_try == clock.now() + timedelta(seconds=waits[-1])
+            await clock.advance(waits[-1])
+        assert (group.state, group.health.snapshot.reason) == (State.CONNECTED, "")
+    assert waits == [60, 300, 900, 3600, 3600]
+
+
+async def test_a_try_of_a_refused_account_shows_failed_until_there_is_contact() -> None:
+    clock = FakeClock()
+
+    async def out_of_reach(health: Health) -> None:
+        health.lost("the platform does not answer")
+        await asyncio.Event().wait()
+
+    component = Runs(fails(CredentialsError("x")), out_of_reach)
+    async with Group(component, clock) as group:
+        await clock.advance(60 + supervisor.FIRST_CONTACT_SECONDS)
+        snapshot = group.health.snapshot
+        assert (component.alive, snapshot.state, snapshot.next_try) == (1, State.FAILED, None)
+        assert snapshot.reason == sentence(CredentialsError("x"))
+        group.health.contact()
+        assert group.state is State.CONNECTED
+
+
+async def test_a_parked_account_that_is_stopped_waits_for_nothing() -> None:
+    async with Group(Runs(fails(CredentialsError("x"))), FakeClock()) as group:
+        assert group.state is State.FAILED
+    assert [group.state] == [State.STOPPED]
+
+
+async def test_case_54_an_account_that_goes_mute_again_and_again_is_parked_with_a_reason() -> None:
+    clock = FakeClock()
+
+    async def mute_after_a_minute(health: Health) -> None:
+        health.contact()
+        await clock.sleep(60)
+        raise UnreachableError("silent")
+
+    async with Group(Runs(*[mute_after_a_minute] * 10, connects), clock) as group:
+        for restarts in range(1, 10):
+            await clock.advance(60)
+            assert (group.state, group.health.snapshot.restarts) == (State.BACKOFF, restarts)
+            await clock.advance(clock.waits()[0])
+        await clock.advance(60)
+        assert (group.state, group.health.snapshot.reason) == (State.FAILED, sentence(MuteError()))
+        await clock.advance(60)
+        assert group.state is State.CONNECTED  # it comes back unaided
+
+
+async def test_what_loses_contact_seldom_is_never_parked() -> None:
+    clock = FakeClock()
+
+    async def mute_after_ten_minutes(health: Health) -> None:
+        health.contact()
+        await clock.sleep(600)
+        raise UnreachableError("silent")
+
+    async with Group(Runs(*[mute_after_ten_minutes] * 30), clock) as group:
+        for _ in range(30):
+            await clock.advance(600)
+            assert group.state is State.BACKOFF
+            await clock.advance(1)
+
+
+async def test_starts_are_0_1_3_7_15_31_63_and_123_seconds_after_the_first() -> None:
+    clock = FakeClock()
+    began, starts = clock.monotonic(), []
+
+    async def fails_at_once(health: Health) -> None:
+        starts.append(clock.monotonic() - began)
+        raise ValueError
+
+    async with Group(Runs(*[fails_at_once] * 8), clock) as group:
+        await clock.advance(123)
+        assert starts == [0, 1, 3, 7, 15, 31, 63, 123]
+        assert group.health.snapshot.restarts == 8
+
+
+async def test_case_7_a_run_that_never_reports_anything_is_disconnected_after_a_minute() -> None:
+    clock = FakeClock()
+    async with Group(Runs(), clock) as group:
+        await clock.advance(supervisor.FIRST_CONTACT_SECONDS - 1)
+        assert group.state is State.STARTING
+        await clock.advance(1)
+        assert (group.state, group.health.snapshot.reason) == (State.DISCONNECTED, supervisor.NO_CONTACT)
+        group.health.contact()
+        assert group.state is State.CONNECTED
+
+
+async def test_case_7_contact_or_a_known_reason_outlasts_the_deadline() -> None:
+    clock = FakeClock()
+
+    async def loses(health: Health) -> None:
+        health.lost("the platform does not answer")
+        await asyncio.Event().wait()
+
+    for work, reason in ((connects, ""), (loses, "the platform does not answer")):
+        async with Group(Runs(work), clock) as group:
+            await clock.advance(supervisor.FIRST_CONTACT_SECONDS)
+            assert group.health.snapshot.reason == reason
+
+
+async def test_case_41_a_run_that_ended_is_never_connected_whatever_was_reported() -> None:
+    clock = FakeClock()
+
+    async def ends(health: Health) -> None:
+        health.contact()
+
+    component = Runs(ends, fails(UnreachableError("the restart of polling fails")), connects)
+    async with Group(component, clock) as group:
+        group.health.contact()
+        assert (component.alive, group.state) == (0, State.BACKOFF)
+        await clock.advance(1)
+        assert (component.alive, group.state) == (0, State.BACKOFF)
+        await clock.advance(2)
+        assert (component.alive, group.state) == (1, State.CONNECTED)
+
+
+async def test_a_component_that_exits_ends_its_run_and_not_the_daemon() -> None:
+    clock = FakeClock()
+    async with Group(Runs(fails(SystemExit(1)), connects), clock) as group:
+        assert (group.state, group.health.snapshot.reason) == (State.BACKOFF, sentence(ValueError()))
+        await clock.advance(1)
+        assert group.state is State.CONNECTED
 
 
 async def test_stopping_cuts_a_wait_short() -> None:
@@ -400,6 +542,52 @@ async def test_a_run_that_would_not_stop_is_never_doubled(monkeypatch: pytest.Mo
         await settle()
 
 
+async def test_case_53_an_account_that_is_slow_to_stop_delays_no_other() -> None:
+    release = asyncio.Event()
+
+    async def slow(health: Health) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await release.wait()
+
+    def runs(name: str, work: Work) -> Runs:
+        return Runs(work, name=f"pigeon:{name}")
+
+    quick = runs("quick", connects)
+    all_of_them = Supervisor(FakeClock(), Highest())
+    async with all_of_them.running(), asyncio.TaskGroup() as tasks:
+        await all_of_them.reconcile([plan(runs("slow", slow)), plan(runs("quick", connects))])
+        await settle()
+        changed = [plan(runs("slow", connects), key=2), plan(quick, key=2), plan(runs("new", connects))]
+        reconciling = tasks.create_task(all_of_them.reconcile(changed))
+        await settle()
+        assert states(all_of_them) == {
+            "slow": State.STOPPING, "quick": State.CONNECTED, "new": State.CONNECTED
+        }  # fmt: skip
+        assert all_of_them.component("pigeon:quick") is quick
+        release.set()
+        await until(reconciling.done)
+        await settle()
+        assert states(all_of_them)["slow"] is State.CONNECTED
+
+
+async def test_an_account_under_a_new_name_starts_once_the_old_one_has_stopped() -> None:
+    old = Runs(connects, name="pigeon:old")
+
+    async def alone(health: Health) -> None:
+        assert old.alive == 0
+        await connects(health)
+
+    all_of_them = Supervisor(FakeClock(), Highest())
+    async with all_of_them.running():
+        await all_of_them.reconcile([plan(old)])
+        await settle()
+        await all_of_them.reconcile([plan(Runs(alone, name="pigeon:new"))])
+        await settle()
+        assert states(all_of_them) == {"new": State.CONNECTED}
+
+
 async def test_an_account_that_went_is_stopped_and_forgotten() -> None:
     component = Runs()
     all_of_them = Supervisor(FakeClock(), Highest())
@@ -480,7 +668,7 @@ async def test_accounts_are_stopped_side_by_side() -> None:
                 await settle()
 
         task = tasks.create_task(whole())
-        await until(lambda: clock.waits() == [3.0] * 5)
+        await until(lambda: clock.waits()[:5] == [3.0] * 5)
         assert {snapshot.state for snapshot in all_of_them.snapshots()} == {State.STOPPING}
         await clock.advance(3)
         await until(task.done)

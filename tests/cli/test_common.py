@@ -197,16 +197,19 @@ def test_what_a_terminal_cannot_show_is_a_mark(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_signal_ends_what_runs_as_an_exit_does_and_one_that_is_ignored_does_not() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    ends = (signal.SIGQUIT, signal.SIGTERM)
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in ends}  # whatever started us
+    before[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        for number in (signal.SIGQUIT, signal.SIGTERM):
+        for number in ends:
             with pytest.raises(SystemExit) as exited, signals_exit():
                 signal.raise_signal(signal.SIGHUP)
                 signal.raise_signal(number)
             assert exited.value.code == 128 + number
             assert signal.getsignal(number) is signal.SIG_DFL
     finally:
-        signal.signal(signal.SIGHUP, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def test_what_was_typed_does_not_play_with_the_terminal_that_is_told_of_it(

@@ -27,6 +27,7 @@ from bridge.letters import Letters
 from bridge.logs import get_logger
 from bridge.media import files
 from bridge.media.disk import Disk
+from bridge.meter import Meter
 from bridge.paths import Home
 from bridge.plans import Later, Planner, Served
 from bridge.process import only_daemon, raise_descriptor_limit, stopping
@@ -119,6 +120,7 @@ class Daemon:
         self._home, self._config, self._clock, self._stop = home, config, clock, stop
         self._supervisor = Supervisor(clock)
         self._disk = Disk(home.outbox, config.media.min_free_percent)
+        self._meter = Meter(clock)
         self._crashes: deque[float] = deque(maxlen=CRASHES)
         self._knows_accounts = False  # not before the first plan, nor once all is being stopped
 
@@ -129,12 +131,12 @@ class Daemon:
         trusted = asyncio.get_running_loop().run_in_executor(None, ssl.create_default_context)
         agent = self._agent()
         async with (
-            open_store(self._home.db, fatal=self._disk_failed) as file,
+            open_store(self._home.db, fatal=self._disk_failed, meter=self._meter.store) as file,
             http_session(await trusted) as session,
         ):
             store = wrap(file)
             http = Http(session, clock=self._clock)
-            planner = Planner(self._home, self._clock, store, http, self._disk)
+            planner = Planner(self._home, self._clock, store, http, self._disk, self._meter)
             await self._serve(store, planner, agent, ready)
 
     async def _serve(
@@ -157,6 +159,7 @@ class Daemon:
             keep("accounts", lambda: self._run_accounts(planner, sessions.ready, started))
             keep("watch", lambda: self._watch(planner, started))
             keep("disk", lambda: watch_disk(self._disk, notices, self._clock, log))
+            keep("meter", self._meter.watch_loop)
             keep("upkeep", lambda: upkeep(store, self._config, self._home, self._clock))
             await started.wait()
             await console.wait()

@@ -8,11 +8,12 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import assert_never
 
 from bridge import registry
 from bridge.accounts import AccountSetup, BrokenAccount, accounts, unused_credentials
 from bridge.channel import Http
-from bridge.channel.contract import Answer, AnyAnswer, NoAnswer, Request, SentAnswer
+from bridge.channel.contract import Answer, AnyAnswer, FileAnswer, NoAnswer, Request, SentAnswer
 from bridge.clock import Clock
 from bridge.config import Config
 from bridge.errors import BridgeError
@@ -21,6 +22,7 @@ from bridge.logs import clean, get_logger
 from bridge.media.disk import Disk
 from bridge.media.outbox import NotCopied, copy
 from bridge.media.sniff import sniff_file
+from bridge.meter import AccountMeter, Meter
 from bridge.paths import Home
 from bridge.protocol import ours
 from bridge.relay.account import RETRY_LATER, Account
@@ -40,8 +42,8 @@ log = get_logger(__name__)
 class Served:
     """An account as the daemon has it: run by the supervisor, reached by the listener, and told to send."""
 
-    def __init__(self, account: Account, home: Home, clock: Clock) -> None:
-        self._account, self._home, self._clock = account, home, clock
+    def __init__(self, account: Account, home: Home, clock: Clock, meter: AccountMeter) -> None:
+        self._account, self._home, self._clock, self._meter = account, home, clock, meter
         self._health: Health | None = None
         self._contact_at = -CONTACT_SECONDS
 
@@ -59,6 +61,7 @@ class Served:
 
     async def handle(self, request: Request) -> AnyAnswer:
         answer = await self._account.handle(request)
+        self._meter.requested(_status(answer), len(request.body))
         accepted = isinstance(answer, Answer) and 200 <= answer.status < 300
         if accepted or isinstance(answer, SentAnswer | NoAnswer):
             self._heard()
@@ -98,6 +101,19 @@ class Later:
 
     async def handle(self, request: Request) -> AnyAnswer:
         return RETRY_LATER
+
+
+def _status(answer: AnyAnswer) -> int:
+    """As it is counted; 0: left unanswered."""
+    match answer:
+        case Answer(status=status) | SentAnswer(answer=Answer(status=status)):
+            return status
+        case FileAnswer():
+            return 200
+        case NoAnswer():
+            return 0
+        case _:
+            assert_never(answer)
 
 
 def _stamp(path: Path) -> tuple[str, int, int, int]:
@@ -152,11 +168,13 @@ class Planner:
     store: Store
     http: Http
     disk: Disk  # that received files are saved on
+    meter: Meter
 
     def plans(self, config: Config) -> list[Plan]:
         """All accounts as ``config`` wants them. Reads credentials: blocking, briefly."""
         channels = registry.channels()
         found = accounts(config, self.home, channels, os.environ)
+        self.meter.keep(one.id for one in found)
         for line in unused_credentials(config, self.home, channels):
             log.warning("credentials.unused", reason=line)
         return [
@@ -214,5 +232,6 @@ class Planner:
             rng=random.SystemRandom(),
             log=get_logger("bridge.relay").bind(account=account.id),
             version=VERSION,
+            meter=self.meter.of(account.id),
         )
-        return lambda: Served(Account(setup), self.home, self.clock)
+        return lambda: Served(Account(setup), self.home, self.clock, setup.meter)

@@ -11,16 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from bridge.channel import Http, Request
-from bridge.channel.contract import Answer
-from bridge.channel.testing.clock import FakeClock
+from bridge.channel.contract import Answer, AnyAnswer, FileAnswer, NoAnswer, SentAnswer
+from bridge.channel.testing.clock import START, FakeClock
 from bridge.channel.transport import http_session
 from bridge.config import Config, DaemonTable, LimitsTable, StoreTable, WebTable
 from bridge.errors import BridgeError, StoreError
 from bridge.health import Health, RemoteTools, Snapshot, State
 from bridge.ids import AccountId
 from bridge.media.disk import Disk
+from bridge.meter import AccountMeter, Meter
 from bridge.paths import Home, write_private
 from bridge.plans import Planner, Served
 from bridge.protocol import ours
@@ -30,6 +32,7 @@ from bridge.supervisor import Plan
 from bridge.web.listener import Route
 
 ACCOUNT = AccountId("webhook:main")
+REQUEST = Request("POST", "", {}, CIMultiDictProxy(CIMultiDict()), b"{}", START)
 SECRETS = {"secrets": ["whsec_" + "QUJD" * 11], "ask_token": "token-4711"}
 
 
@@ -56,6 +59,7 @@ class Setting:
     home: Home
     store: Store
     planner: Planner
+    meter: Meter
 
     def plan(self, table: dict[str, Any], **tables: Any) -> Plan:
         (plan,) = self.planner.plans(Config(channels={"webhook": {"main": table}}, **tables))
@@ -77,7 +81,9 @@ async def setting(folder: Path, *, full: bool = False) -> AsyncIterator[Setting]
     write_private(home.credentials("webhook", "main"), json.dumps(SECRETS).encode())
     async with open_store(home.db) as file, http_session() as session:
         store: Store = FullDisk(file) if full else file
-        yield Setting(home, store, Planner(home, FakeClock(), store, Http(session), Disk(home.root, 0)))
+        meter = Meter(FakeClock())
+        planner = Planner(home, FakeClock(), store, Http(session), Disk(home.root, 0), meter)
+        yield Setting(home, store, planner, meter)
 
 
 async def test_an_account_is_planned_as_its_settings_say(tmp_path: Path) -> None:
@@ -153,31 +159,34 @@ async def test_the_component_is_run_and_reached_by_the_listener(tmp_path: Path) 
             while health.snapshot.state is not State.CONNECTED:
                 await asyncio.sleep(0.001)
             run.cancel()
-        answer = await route.handle(None)  # type: ignore[arg-type] # it does not run: nothing is looked at
+        answer = await route.handle(REQUEST)  # it does not run
         assert isinstance(answer, Answer)
         assert answer.status == 503
 
 
 class Answering:
-    """An account that answers each request with ``status``, and does nothing else."""
+    """An account that answers each request as told, and does nothing else."""
 
-    name, body_limit_bytes, status = ACCOUNT, 1, 202
+    name, body_limit_bytes = ACCOUNT, 1
+
+    def __init__(self) -> None:
+        self.answer: AnyAnswer = Answer(202)
 
     async def run(self, health: Health) -> None:
         health.starting()
 
-    async def handle(self, request: Request) -> Answer:
-        return Answer(self.status)
+    async def handle(self, request: Request) -> AnyAnswer:
+        return self.answer
 
 
 async def test_a_request_that_verified_is_the_last_contact_and_ends_no_trouble(tmp_path: Path) -> None:
     clock, answering = FakeClock(), Answering()
-    served = Served(answering, Home(tmp_path), clock)  # type: ignore[arg-type]  # it answers as told
+    served = Served(answering, Home(tmp_path), clock, AccountMeter())  # type: ignore[arg-type]  # as told
     health = Health(Snapshot(ACCOUNT, "webhook", "main", State.STARTING, clock.now()), clock)
 
     async def handled_after(seconds: float) -> datetime | None:
         await clock.advance(seconds)
-        await served.handle(None)  # type: ignore[arg-type]  # nothing is looked at
+        await served.handle(REQUEST)
         return health.snapshot.last_success
 
     assert await handled_after(1) is None  # it does not run yet
@@ -186,12 +195,31 @@ async def test_a_request_that_verified_is_the_last_contact_and_ends_no_trouble(t
     assert await handled_after(60) == clock.now()
     first = clock.now()
     assert await handled_after(0.5) == first  # to the second is enough
-    answering.status = 401
+    answering.answer = Answer(401)
     assert await handled_after(60) == first
-    answering.status = 200
+    answering.answer = Answer(200)
     health.lost("sending fails")
     assert await handled_after(60) == first
     assert health.snapshot.state is State.DISCONNECTED
+
+
+async def test_each_request_is_counted_by_its_answer_and_size(tmp_path: Path) -> None:
+    answering, meter = Answering(), AccountMeter()
+    served = Served(answering, Home(tmp_path), FakeClock(), meter)  # type: ignore[arg-type]  # as told
+    file = FileAnswer(tmp_path, "a", "text/plain", 1)
+    for answer in (Answer(401), file, SentAnswer(Answer(200), lambda _: None), NoAnswer()):
+        answering.answer = answer
+        await served.handle(REQUEST)
+    assert meter.requests == {"4xx": 1, "2xx": 2, "none": 1}
+    assert meter.received_bytes == 4 * len(REQUEST.body)
+
+
+async def test_accounts_that_are_gone_are_counted_no_more(tmp_path: Path) -> None:
+    async with setting(tmp_path) as here:
+        here.plan({})
+        assert list(here.meter.accounts) == [ACCOUNT]
+        here.planner.plans(Config())
+        assert not here.meter.accounts
 
 
 async def test_a_message_is_stored_with_copies_of_its_files(tmp_path: Path) -> None:

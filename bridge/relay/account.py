@@ -176,7 +176,9 @@ class Account:
         spec = replace(setup.spec, idempotent_seconds=known_seconds)
         terms = Terms(spec, setup.settings.unknown_outcome, limits.deliver_seconds)
         offers = Offers()
-        delivery = Delivery(terms, self._store, self._clock, setup.rng, self._log, self._release, offers)
+        delivery = Delivery(
+            terms, self._store, self._clock, setup.rng, self._log, self._release, offers, setup.meter
+        )
         work = Work(
             account=setup.name,
             channel=channel,
@@ -197,6 +199,7 @@ class Account:
             platform=self._platform,
             live=Live() if isinstance(channel, FollowsTurns) else None,
             log=self._log,
+            meter=setup.meter,
         )
         room = ClaimRoom(limits, self._clock)
         conversations = Conversations(work, room, tasks)

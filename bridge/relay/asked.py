@@ -11,6 +11,7 @@ from bridge.channel import Answer, AnsweredByAsking, Request, ServesFiles, Waiti
 from bridge.channel.contract import FileAnswer
 from bridge.clock import unix_ms
 from bridge.media.outbox import inside_outbox
+from bridge.meter import Try
 from bridge.relay import outbox
 from bridge.relay.setup import Setup
 from bridge.relay.texts import language_of
@@ -34,6 +35,7 @@ async def answer(
         return ask
     if ask.after > 0:
         settled = await setup.store.do(Collect(setup.name, ask.after, unix_ms(setup.clock.now()), ask.to))
+        setup.meter.tries[Try.SENT] += len(settled)
         release(outbox.copies_of(body for one in settled for body in one.released))
     wanted = OpenParts(setup.name, limit=PAGE, to=ask.to)
     waiting = await setup.store.get(wanted)
@@ -59,7 +61,9 @@ async def expire(
         oldest_ms = now_ms - int(setup.config.limits.deliver_seconds * 1000)
         waiting = await setup.store.get(OpenParts(setup.name))
         for reply_id in dict.fromkeys(part.reply_id for part in waiting if part.created_ms < oldest_ms):
-            if step := _given_up(await setup.store.get(PartsOf(setup.name, reply_id)), now_ms):
+            parts = await setup.store.get(PartsOf(setup.name, reply_id))
+            if step := _given_up(parts, now_ms):
+                setup.meter.gave_up(step.state, len(parts), bool(step.held_text))
                 release(outbox.copies_of((await setup.store.do(step)).released))
                 setup.log.warning(
                     "delivery.given_up", part=step.part_id, state=step.state, reason=step.reason

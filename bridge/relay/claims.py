@@ -49,6 +49,14 @@ class Claims:
         Raises:
             StoreError: not all of it was stored; what was is known when it comes again.
         """
+        clock = self._work.clock
+        began = clock.monotonic()
+        taken = await self._take(items, now_ms, checkpoint)
+        if taken:
+            self._work.meter.claimed(taken, clock.monotonic() - began)
+        return taken
+
+    async def _take(self, items: Sequence[Item], now_ms: int, checkpoint: str | None) -> list[Claimed]:
         if not any(isinstance(item, Recalled | Edited) for item in items):
             return await self._claim(items, now_ms, checkpoint)
         taken: list[Claimed] = []

@@ -12,6 +12,7 @@ from bridge.channel import ChannelError, Inbound, ShowsTyping
 from bridge.clock import unix_ms
 from bridge.errors import SessionError
 from bridge.ids import ConversationKey, MessageId
+from bridge.meter import TurnEnd
 from bridge.relay import outbox, received, turn
 from bridge.relay.chat_session import ChatSession
 from bridge.relay.outbox import Address, Content
@@ -164,13 +165,20 @@ class Conversation:
         policy, limits = self._work.policy, self._work.limits
         owner, tools = policy.is_owner(message.inbound), policy.grants_tools(message.inbound)
         self._session.owner = owner
+        clock, meter = self._work.clock, self._work.meter
+        asked_at = clock.monotonic()
         async with self._work.slots.take(owner):
+            began = clock.monotonic()
+            meter.slot_waits.add(began - asked_at)
             try:
                 async with asyncio.timeout(limits.owner_turn_seconds if tools else limits.turn_seconds):
                     result = await self._run(working, tools)
             except (SessionError, TimeoutError) as error:
+                end = TurnEnd.TIMEOUT if isinstance(error, TimeoutError) else TurnEnd.UNREACHABLE
+                meter.turns[end].add(clock.monotonic() - began)
                 await self._failed(message, error)
                 return
+        meter.turns[_end_of(result)].add(clock.monotonic() - began)
         match result:
             case TurnResult():
                 await self._finish(message, result)
@@ -308,3 +316,10 @@ class Conversation:
 
     def _now_ms(self) -> int:
         return unix_ms(self._work.clock.now())
+
+
+def _end_of(result: TurnResult | tuple[Text, int] | None) -> TurnEnd:
+    """What is counted of a turn that came to a result."""
+    if not isinstance(result, TurnResult):
+        return TurnEnd.EMPTY
+    return TurnEnd.COMPLETED if result.ended is Ended.COMPLETED else TurnEnd.FAILED

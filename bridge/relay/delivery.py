@@ -32,12 +32,13 @@ from bridge.channel.text import clean
 from bridge.clock import Clock, unix_ms
 from bridge.ids import MessageId
 from bridge.logs import Logger
+from bridge.meter import AccountMeter
 from bridge.relay import outbox
 from bridge.relay.contact import proves_contact
 from bridge.relay.lane import Entry, Lane
 from bridge.relay.offers import Offers
 from bridge.relay.texts import Text, language_of
-from bridge.relay.ways import SEND_SECONDS, Way, Ways, send_seconds
+from bridge.relay.ways import SEND_SECONDS, Counted, Way, Ways, send_seconds
 from bridge.retry import Backoff
 from bridge.store.contract import (
     Hold,
@@ -86,10 +87,12 @@ class Delivery:
         log: Logger,
         release: Callable[[Iterable[str]], None],
         offers: Offers | None = None,
+        meter: AccountMeter | None = None,
     ) -> None:
         self._terms, self._store, self._clock, self._rng, self._log = terms, store, clock, rng, log
         self._release = release
         self._offers = offers or Offers()
+        self._meter = meter or AccountMeter()
         self._lanes: dict[str, Lane] = {}
         self._waiting: asyncio.Queue[Lane] = asyncio.Queue()
         self._sends = asyncio.Semaphore(terms.at_once)
@@ -197,7 +200,7 @@ class Delivery:
         if way is None:
             return _NO_WAY
         try:
-            return await self._try(lane, way, contact, backoff)
+            return await self._try(lane, Counted(way, self._meter), contact, backoff)
         finally:
             way.leave()
 
@@ -250,6 +253,7 @@ class Delivery:
                 part.part_id, PartState.UNKNOWN, now_ms, reason="it is not known whether it arrived"
             )
             self._settled(lane, await self._store.do(step))
+            self._meter.gave_up(PartState.UNKNOWN)
             return False
         client_id = outbox.new_client_id()
         await self._store.do(Mark(part.part_id, client_id, now_ms))
@@ -286,12 +290,14 @@ class Delivery:
                 keep_ms = now_ms + int(keep * 1000) if keep else 0
                 step = Settle(part.part_id, PartState.SENT, now_ms, clean(platform_id), keep_until_ms=keep_ms)
                 self._settled(lane, await self._store.do(step))
+                self._meter.delivered((now_ms - part.created_ms) / 1000, outbox.size_of(part))
             case Refused(reason=told, code=code):
                 reason = clean(told)
                 self._log.warning("delivery.refused", part=part.part_id, code=code, reason=reason)
                 if part.kind is PartKind.FILE:
                     step = Settle(part.part_id, PartState.REFUSED, now_ms, reason=reason)
                     self._settled(lane, await self._store.do(step))
+                    self._meter.gave_up(PartState.REFUSED)
                     await self._tell_refused(part, now_ms)
                 else:
                     await self._end_reply(lane, part, PartState.REFUSED, reason)
@@ -320,4 +326,5 @@ class Delivery:
         step = Hold(part.part_id, state, text, unix_ms(self._clock.now()), reason)
         done = await self._store.do(step)
         lane.take_off_reply(part.reply_id)  # some may have been dropped meanwhile
+        self._meter.gave_up(state, len(rest), bool(text))
         self._release(outbox.copies_of(done.released))

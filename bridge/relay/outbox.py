@@ -152,6 +152,11 @@ def to_text(part: OutboxPart, body: str) -> OutboundPart:
     )
 
 
+def size_of(part: OutboxPart) -> int:
+    """A stored part's bytes: a text's own, or its file's."""
+    return len(part.body.encode()) if part.kind is PartKind.TEXT else to_file(part, part.body).size
+
+
 def to_file(part: OutboxPart, body: str) -> OutboundFile:
     """A stored file part as an adapter takes it."""
     file = json.loads(body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -15,6 +15,7 @@ from bridge.logs import Logger
 from bridge.media.disk import Disk
 from bridge.media.limits import MediaLimits
 from bridge.media.shelf import Shelf
+from bridge.meter import AccountMeter
 from bridge.paths import Home
 from bridge.relay import outbox, payload, received
 from bridge.relay.intake import Policy
@@ -45,6 +46,7 @@ class Setup:
     rng: Random
     log: Logger
     version: str
+    meter: AccountMeter = field(default_factory=AccountMeter)
 
     @property
     def channel_name(self) -> str:

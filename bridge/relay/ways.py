@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from bridge.channel import (
     Answer,
+    ChannelError,
+    CredentialsError,
     Delivered,
     OutboundFile,
     OutboundPart,
@@ -19,8 +21,10 @@ from bridge.channel import (
     Sends,
     SendsFiles,
     UnreachableError,
+    Withdrawn,
 )
 from bridge.logs import Logger
+from bridge.meter import AccountMeter, Try
 from bridge.relay import outbox
 from bridge.relay.offers import Offer, Offers
 from bridge.relay.settle import settled
@@ -160,6 +164,50 @@ class InResponse:
             self.offer.fail()
         else:
             self.offers.put_back(self.offer)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Another way, of which it is counted how each try ends."""
+
+    way: Way
+    meter: AccountMeter
+
+    async def send(self, part: OutboxPart, more: bool) -> SendOutcome | None:
+        try:
+            outcome = await self.way.send(part, more)
+        except ChannelError as error:
+            self.meter.tries[_failed_try(error)] += 1
+            raise
+        self.meter.tries[_try_of(outcome)] += 1
+        return outcome
+
+    def leave(self) -> None:
+        self.way.leave()
+
+
+def _failed_try(error: ChannelError) -> Try:
+    match error:
+        case CredentialsError():
+            return Try.UNAUTHORIZED
+        case OutcomeUnknownError():
+            return Try.UNKNOWN
+        case _:
+            return Try.UNREACHABLE
+
+
+def _try_of(outcome: SendOutcome | None) -> Try:
+    match outcome:
+        case None:
+            return Try.NOT_TAKEN
+        case Delivered():
+            return Try.SENT
+        case Refused():
+            return Try.REFUSED
+        case Withdrawn():
+            return Try.WITHDRAWN
+        case _:
+            assert_never(outcome)
 
 
 def text_of(part: OutboxPart) -> OutboundPart:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -13,6 +13,7 @@ from bridge.clock import Clock, unix_ms
 from bridge.config import LimitsTable
 from bridge.ids import AccountId, ConversationKey, MessageId, SessionId
 from bridge.logs import Logger
+from bridge.meter import AccountMeter
 from bridge.relay import received
 from bridge.relay.contact import PlatformClock
 from bridge.relay.intake import Policy
@@ -49,6 +50,7 @@ class Work:
     platform: PlatformClock
     live: Live | None  # None: nobody can follow turns on this channel
     log: Logger
+    meter: AccountMeter = field(default_factory=AccountMeter)
 
     def claimed(
         self, message_id: MessageId, inbound: Inbound, received_ms: int, now_ms: int, revision: int = 0

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from bridge.errors import ConfigError, StoreError
+from bridge.meter import StoreMeter
 from bridge.store import database, queries, schema
 from bridge.store.contract import Query, Step
 from bridge.store.workers import ThreadWorker, Worker, Workers, call
@@ -59,7 +60,11 @@ def ignore(error: StoreError) -> None:
 
 @asynccontextmanager
 async def open_store(
-    path: Path, *, fatal: Callable[[StoreError], None] = ignore, workers: Workers = ThreadWorker
+    path: Path,
+    *,
+    fatal: Callable[[StoreError], None] = ignore,
+    workers: Workers = ThreadWorker,
+    meter: StoreMeter | None = None,
 ) -> AsyncIterator[SqliteStore]:
     """Open or create the database at ``path``; leaving takes what still waits, checkpoints and closes.
 
@@ -69,7 +74,7 @@ async def open_store(
     Raises:
         ConfigError: the file is damaged, of a newer version or another program's, or cannot be used.
     """
-    writer = Writer(workers, fatal)
+    writer = Writer(workers, fatal, meter)
     reader = workers("store-reader", lambda: None)
     try:
         await call(writer.worker, partial(writer.open, path), (ConfigError,))

@@ -9,11 +9,13 @@ import asyncio
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 from bridge.errors import StoreError
+from bridge.meter import StoreMeter
 from bridge.store import schema
 from bridge.store.checkpoints import Checkpoints
 from bridge.store.contract import Step
@@ -33,9 +35,12 @@ class Writer:
     ``fatal`` is called in the loop when a sync failed: nothing is taken any more, and the process must end.
     """
 
-    def __init__(self, workers: Workers, fatal: Callable[[StoreError], None]) -> None:
+    def __init__(
+        self, workers: Workers, fatal: Callable[[StoreError], None], meter: StoreMeter | None = None
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._fatal = fatal
+        self._measured = meter.commit if meter is not None else nullcontext
         self._waiting: deque[Entry] = deque()
         self._awake = False
         self._unanswered = 0
@@ -106,7 +111,8 @@ class Writer:
         outcomes: list[Outcome] = [StoreError(_BROKEN) for _ in group]
         try:
             if self._cursor is not None and not self._broken:
-                outcomes = commit_group(self._cursor, [step for step, _ in group])
+                with self._measured(len(group)):
+                    outcomes = commit_group(self._cursor, [step for step, _ in group])
         finally:
             post(self._loop, lambda: self._answer(group, outcomes))
         if isinstance(outcomes[0], SyncError):  # a failed sync is the outcome of a whole group

@@ -17,6 +17,7 @@ from bridge.errors import StoreError
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId
 from bridge.store.change_steps import Changed, Edit, Effect, MessageOf, Recall, StoredMessage, TakenBack
 from bridge.store.dead_steps import Bury, DeadLetter, DeadLetters, Revive, Revived
+from bridge.store.forget_steps import Forget, Forgotten
 from bridge.store.owner_chat_steps import NoteOwner, Notify, OwnerChat, OwnerChats, ToldOf
 from bridge.store.reply import NewPart, PartKind, Reply
 from bridge.store.session_steps import (
@@ -58,6 +59,8 @@ __all__ = [
     "Edit",
     "Effect",
     "EndTurn",
+    "Forget",
+    "Forgotten",
     "HeldText",
     "HeldTexts",
     "Hold",
@@ -464,6 +467,6 @@ class CountsOf(Query[Counts]):
 STEPS: tuple[type[Step[object]], ...] = (
     Bind, Claim, Recall, Edit, Start, Answer, Post, Sending, Settle, Later, Mark, Hold, Recover, Collect,
     SetIdentity, Prune, Revive, Bury, BindSession, UnbindSession, OpenSession, BeginTurn, EndTurn,
-    ClearSession, ReserveSeq, NoteOwner, Notify,
+    ClearSession, ReserveSeq, NoteOwner, Notify, Forget,
 )  # fmt: skip
 """Every durable step, for the crash points: before and after each."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from sqlite3 import Cursor
 
 from bridge.errors import StoreError
@@ -111,13 +112,18 @@ def reserve_seq(db: Cursor, step: ReserveSeq) -> None:
 
 def forget_unused(db: Cursor, before_ms: int, limit: int) -> None:
     """Forget whole sessions, oldest first, until ``limit`` rows have gone; then bindings to elsewhere."""
+    forget_all(db, db.execute(_UNUSED, (before_ms, limit)).fetchall(), limit)
+    db.execute(_FORGET_BINDINGS, (before_ms, limit))
+
+
+def forget_all(db: Cursor, keys: Iterable[tuple[str]], limit: int) -> None:
+    """Forget the sessions of these ids whole, and what is bound to them, until ``limit`` rows have gone."""
     rows = 0
-    for key in db.execute(_UNUSED, (before_ms, limit)).fetchall():
+    for key in keys:
         if rows >= limit:
             break
         for statement in _FORGET:
             rows += db.execute(statement, key).rowcount
-    db.execute(_FORGET_BINDINGS, (before_ms, limit))
 
 
 def _use(db: Cursor, session_id: SessionId, seq: int, now_ms: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from sqlite3 import Cursor
 from typing import Any, TypeVar, cast
 
-from bridge.store import accounts, changes, contract, dead, messages, outbox, owner_chats, sessions
+from bridge.store import accounts, changes, contract, dead, forget, messages, outbox, owner_chats, sessions
 from bridge.store.contract import Step
 
 R = TypeVar("R")
@@ -40,6 +40,7 @@ TAKERS: Mapping[type[Step[object]], Callable[[Cursor, Any], object]] = {
     contract.EndTurn: sessions.end_turn,
     contract.ClearSession: sessions.clear_session,
     contract.ReserveSeq: sessions.reserve_seq,
+    contract.Forget: forget.forget,
 }
 
 

@@ -134,23 +134,17 @@ class Health:
         self._end(State.BACKOFF, reason)
         self._again_after(wait_seconds)
 
-    def parked(self, reason: str, wait_seconds: float) -> None:
-        """As ``failed``, but that it is tried again after ``wait_seconds``, in case it was mended elsewhere."""
-        self._end(State.FAILED, reason)
-        self._again_after(wait_seconds)
-
     def stopping(self) -> None:
         self._end(State.STOPPING)
 
     def stopped(self) -> None:
         self._end(State.STOPPED)
 
-    def failed(self, reason: str) -> None:
-        """It is not tried again before the operator acts."""
+    def failed(self, reason: str, wait_seconds: float | None = None) -> None:
+        """The operator must act. It is tried again only after ``wait_seconds``, or never unless asked for."""
         self._end(State.FAILED, reason)
-
-    def disabled(self) -> None:
-        self._end(State.DISABLED)
+        if wait_seconds is not None:
+            self._again_after(wait_seconds)
 
     def _end(self, state: State, reason: str = "") -> None:
         self._alive = False

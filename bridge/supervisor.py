@@ -185,7 +185,7 @@ async def _park(
     """Leave it alone for long. It is tried again, since a platform may also refuse by mistake."""
     _log_parked(component, health, error)
     wait_seconds = waits.next_seconds()
-    health.parked(sentence(error), wait_seconds)
+    health.failed(sentence(error), wait_seconds)
     await clock.sleep(wait_seconds)
 
 

@@ -63,9 +63,7 @@ def end_in(health: Health, state: State) -> None:
             getattr(health, state.value)()
 
 
-@pytest.mark.parametrize(
-    "state", [State.STOPPING, State.STOPPED, State.FAILED, State.DISABLED, State.BACKOFF]
-)
+@pytest.mark.parametrize("state", [State.STOPPING, State.STOPPED, State.FAILED, State.BACKOFF])
 def test_a_run_that_is_over_connects_nothing(state: State) -> None:
     health = new(FakeClock())
     end_in(health, state)
@@ -82,6 +80,14 @@ def test_a_skew_is_unknown_until_it_was_measured_and_outlives_runs() -> None:
     health.backoff("it crashed", 2.0)
     health.starting()
     assert health.snapshot.clock_skew_seconds == -600
+
+
+@pytest.mark.parametrize("state", [State.DISABLED, State.FAILED])
+def test_what_is_not_to_run_connects_nothing(state: State) -> None:
+    health = Health(replace(FIRST, state=state), FakeClock())
+    health.contact()
+    health.lost("late")
+    assert health.snapshot.state is state
 
 
 async def test_the_last_success_outlives_runs() -> None:
@@ -117,10 +123,9 @@ def test_a_connection_that_a_run_repeats_by_itself_is_counted() -> None:
 
 def test_what_is_parked_for_a_while_tells_its_next_try_and_stays_failed_in_it() -> None:
     health = new(FakeClock())
-    health.parked("the platform refused the account", 60.0)
+    health.failed("the platform refused the account", 60.0)
     assert health.snapshot.next_try == START + timedelta(seconds=60)
-    health.contact()
-    assert health.snapshot.state is State.FAILED
+    health.contact()  # nothing runs
     health.starting()
     health.lost("the platform does not answer")
     snapshot = health.snapshot

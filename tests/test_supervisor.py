@@ -402,7 +402,7 @@ async def test_case_7_a_run_that_never_reports_anything_is_disconnected_after_a_
     clock = FakeClock()
     async with Group(Runs(), clock) as group:
         await clock.advance(supervisor.FIRST_CONTACT_SECONDS - 1)
-        assert group.state is State.STARTING
+        assert group.health.snapshot.state is State.STARTING
         await clock.advance(1)
         assert (group.state, group.health.snapshot.reason) == (State.DISCONNECTED, supervisor.NO_CONTACT)
         group.health.contact()

@@ -36,6 +36,21 @@ class Text(StrEnum):
     NEXT = "next"
     DISK_FULL = "disk_full"
     DISK_FREE = "disk_free"
+    APPROVAL = "approval"
+    APPROVAL_GIVEN = "approval_given"
+    APPROVAL_DENIED = "approval_denied"
+    APPROVAL_LATE = "approval_late"
+    APPROVAL_STALE = "approval_stale"
+    APPROVAL_NONE = "approval_none"
+    APPROVAL_WHICH = "approval_which"
+    APPROVAL_OWNER = "approval_owner"
+    APPROVAL_CUT = "approval_cut"
+    PAIRED = "paired"
+    PAIRED_TOOLS = "paired_tools"
+    PAIRED_NO_TOOLS = "paired_no_tools"
+    PAIR_WRONG = "pair_wrong"
+    PAIR_OVER = "pair_over"
+    PAIR_FAILED = "pair_failed"
 
 
 _EN = {
@@ -65,6 +80,25 @@ _EN = {
     Text.DISK_FULL: "My disk is nearly full: less than {percent} % of it is free. "
     "I take in no files until there is room again.",
     Text.DISK_FREE: "There is room on my disk again. I take in files as before.",
+    Text.APPROVAL: "May I do this? ({id})\n\nTool: {tool}\nFolder: {folder}\n{arguments}\n"
+    "Answer yes or /approve {id} to allow it, no or /deny {id} to refuse. "
+    "Without an answer within {minutes} min I do not do it.",
+    Text.APPROVAL_GIVEN: "Approved ({id}). I go on.",
+    Text.APPROVAL_DENIED: "Refused ({id}). I do not do it.",
+    Text.APPROVAL_LATE: "Nobody answered in time, so I did not do it ({id}).",
+    Text.APPROVAL_STALE: "That question is no longer valid: it was answered, ran out of time, or its work has "
+    "ended. Nothing was changed.",
+    Text.APPROVAL_NONE: "Nothing waits for your approval in this chat.",
+    Text.APPROVAL_WHICH: "More than one question waits for your answer. Name the one you mean: {ids}",
+    Text.APPROVAL_OWNER: "Only my owner can answer that, in a direct chat with me.",
+    Text.APPROVAL_CUT: "({bytes} bytes in between are not shown)",
+    Text.PAIRED: "The code is right: you are being made the owner of this bot. From then on I answer you, "
+    "and notices about me come here. {tools} Send /whoami to see that it is so.",
+    Text.PAIRED_TOOLS: "In this chat I may also use tools for you, on the machine that I run on.",
+    Text.PAIRED_NO_TOOLS: "I use no tools, also not for you, until that is switched on in my settings.",
+    Text.PAIR_WRONG: "This code is not right. Please look at the terminal that shows it.",
+    Text.PAIR_OVER: "This code is no longer valid. Please have a new one shown and send it in a direct chat.",
+    Text.PAIR_FAILED: "You are not the owner: that could not be saved. The terminal with the code says why.",
 }
 _ZH = {
     Text.BUSY: "现在等待处理的消息太多，请稍后再发一次。",
@@ -90,6 +124,23 @@ _ZH = {
     Text.NEXT: "（新消息正在处理，发送 1 获取答案。）",
     Text.DISK_FULL: "我的磁盘快满了：可用空间不足 {percent}%。在腾出空间之前，我不再接收文件。",
     Text.DISK_FREE: "我的磁盘又有空间了，可以照常接收文件。",
+    Text.APPROVAL: "可以执行这个操作吗？（{id}）\n\n工具：{tool}\n目录：{folder}\n{arguments}\n"
+    "同意请回复“是”或 /批准 {id}，拒绝请回复“否”或 /拒绝 {id}。{minutes} 分钟内没有回复，我就不执行。",
+    Text.APPROVAL_GIVEN: "已批准（{id}），我继续。",
+    Text.APPROVAL_DENIED: "已拒绝（{id}），我不会执行。",
+    Text.APPROVAL_LATE: "没有及时收到回复，因此没有执行（{id}）。",
+    Text.APPROVAL_STALE: "这个问题已失效：已经回答过、超时了，或者对应的任务已结束。没有任何改动。",
+    Text.APPROVAL_NONE: "这个聊天里没有等待您批准的操作。",
+    Text.APPROVAL_WHICH: "有多个问题在等您回答，请指明是哪一个：{ids}",
+    Text.APPROVAL_OWNER: "只有我的主人能在与我的单独聊天里回答这个问题。",
+    Text.APPROVAL_CUT: "（中间有 {bytes} 字节未显示）",
+    Text.PAIRED: "验证码正确，正在把您设为这个机器人的所有者。之后我会回答您的消息，"
+    "有关机器人的通知也会发到这里。{tools}发送 /我是谁 可以确认是否已生效。",
+    Text.PAIRED_TOOLS: "在这个聊天里，我还可以在我所在的机器上为您使用工具。",
+    Text.PAIRED_NO_TOOLS: "工具目前是关闭的，在设置里打开之前，我不会使用工具。",
+    Text.PAIR_WRONG: "验证码不对，请核对终端里显示的验证码。",
+    Text.PAIR_OVER: "这个验证码已失效。请重新获取一个，并在与我的私聊中发送。",
+    Text.PAIR_FAILED: "您没有成为所有者：设置未能保存，原因见显示验证码的终端。",
 }
 
 

@@ -28,12 +28,14 @@ from bridge.store.contract import (
     PartsOf,
     PartState,
     Query,
+    SenderTurns,
     SessionOf,
     SessionRecord,
     StoredIdentity,
     StoredSession,
     ToldOf,
 )
+from bridge.store.sender_turns import sender_turns
 
 R = TypeVar("R")
 
@@ -175,4 +177,5 @@ READERS: Mapping[type[Query[object]], Callable[[Cursor, Any], object]] = {
     OwnerChats: owner_chats.owner_chats,
     ToldOf: owner_chats.told_of,
     MessageOf: changes.message_of,
+    SenderTurns: sender_turns,
 }

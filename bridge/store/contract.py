@@ -135,8 +135,8 @@ class NewMessage:
     """A message as intake decided on it, not yet stored.
 
     ``state`` is SEEN, CLAIMED, or ANSWERED with a ``reply``. ``redelivery`` is the second unique key, "" for
-    none. ``payload`` is the message itself as JSON, kept until it is done. ``effect`` is what a command (it is
-    ANSWERED) does to its conversation where it is NEW.
+    none. ``payload`` is the message itself as JSON, kept until it is done. ``effect`` is what an answered
+    command does to its conversation where it is NEW.
     """
 
     message_id: MessageId

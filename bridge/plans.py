@@ -12,12 +12,13 @@ from typing import assert_never
 
 from bridge import registry
 from bridge.accounts import AccountSetup, BrokenAccount, accounts, unused_credentials
-from bridge.channel import Http
+from bridge.channel import ChannelSettings, Http
 from bridge.channel.contract import Answer, AnyAnswer, FileAnswer, NoAnswer, Request, SentAnswer
 from bridge.clock import Clock
 from bridge.config import Config
 from bridge.errors import BridgeError
 from bridge.health import Health, RemoteTools, Snapshot, State
+from bridge.ids import AccountId
 from bridge.logs import clean, get_logger
 from bridge.media.disk import Disk
 from bridge.media.outbox import NotCopied, copy
@@ -26,6 +27,7 @@ from bridge.meter import AccountMeter, Meter
 from bridge.paths import Home
 from bridge.protocol import ours
 from bridge.relay.account import RETRY_LATER, Account
+from bridge.relay.ahead import NOBODY, Ahead
 from bridge.relay.outbox import ReplyFile
 from bridge.relay.setup import Setup, shelf_of
 from bridge.store.contract import Store
@@ -169,6 +171,7 @@ class Planner:
     http: Http
     disk: Disk  # that received files are saved on
     meter: Meter
+    ahead: Callable[[AccountId, ChannelSettings], Ahead] = lambda _, __: NOBODY  # the daemon's own parts
 
     def plans(self, config: Config) -> list[Plan]:
         """All accounts as ``config`` wants them. Reads credentials: blocking, briefly."""
@@ -233,5 +236,6 @@ class Planner:
             log=get_logger("bridge.relay").bind(account=account.id),
             version=VERSION,
             meter=self.meter.of(account.id),
+            ahead=self.ahead(account.id, account.settings),
         )
         return lambda: Served(Account(setup), self.home, self.clock, setup.meter)

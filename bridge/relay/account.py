@@ -207,7 +207,7 @@ class Account:
         responses = self._responses(channel, offers, delivery, conversations)
         apart = responses.apart if responses is not None else nothing_apart
         note = self._owner_note.of
-        ahead = Ahead()
+        ahead = Ahead(setup.ahead.for_anybody, (*setup.ahead.for_answered,))
         claims = Claims(work, room, conversations, changes, tasks, self.deliver, note, apart, ahead)
         pushed = channel if isinstance(channel, Pushed) else None
         delivers = isinstance(channel, Sends | RepliesInResponse)

@@ -18,6 +18,7 @@ from bridge.media.shelf import Shelf
 from bridge.meter import AccountMeter
 from bridge.paths import Home
 from bridge.relay import outbox, payload, received
+from bridge.relay.ahead import NOBODY, Ahead
 from bridge.relay.intake import Policy
 from bridge.store.contract import Store
 
@@ -29,7 +30,7 @@ class Setup:
     """What an account is made of.
 
     ``shelf`` has the account's received files, a folder per conversation. ``version`` is ours, as told to the
-    session server.
+    session server. ``ahead`` answers messages for the daemon, before the account itself does.
     """
 
     name: AccountId
@@ -47,6 +48,7 @@ class Setup:
     log: Logger
     version: str
     meter: AccountMeter = field(default_factory=AccountMeter)
+    ahead: Ahead = NOBODY
 
     @property
     def channel_name(self) -> str:

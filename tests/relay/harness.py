@@ -44,6 +44,7 @@ from bridge.logs import get_logger
 from bridge.media.disk import Disk
 from bridge.paths import Home
 from bridge.relay.account import Account
+from bridge.relay.ahead import NOBODY, Ahead
 from bridge.relay.setup import Setup, shelf_of
 from bridge.store.sqlite import SqliteStore, open_store
 from bridge.store.workers import InlineWorker
@@ -222,6 +223,7 @@ def setup_for(
     home: Home, store: Any, clock: FakeClock, channel: Channel, *, settings: dict[str, Any] | None = None,
     limits: dict[str, Any] | None = None, spec: dict[str, Any] | None = None, public_url: str = "",
     workspace: Path | None = None, disk: Disk | None = None, media: dict[str, Any] | None = None,
+    ahead: Ahead = NOBODY,
 ) -> Setup:  # fmt: skip
     table = ChannelSettings.model_validate({"owner": OWNER, "senders": "anyone", **(settings or {})})
     config = Config(
@@ -232,7 +234,7 @@ def setup_for(
         name=NAME, spec=spec_for(channel, **(spec or {})), settings=table, credentials=None, config=config,
         home=home, workspace=workspace or home.root, http=cast(Http, None), store=store, clock=clock,
         shelf=shelf_of(NAME, home, config, disk or Disk(home.root, 0)),
-        rng=Random(3), log=get_logger("test"), version="1",
+        rng=Random(3), log=get_logger("test"), version="1", ahead=ahead,
     )  # fmt: skip
 
 

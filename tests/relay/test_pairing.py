@@ -292,28 +292,29 @@ def test_the_answer_names_what_the_owner_may_do() -> None:
 # --- on an account -------------------------------------------------------------------------------
 
 
-def pair(here: Desk, settings: ChannelSettings) -> Place:
-    place = Place(here.clock, settings)
-    claims_of(here)._ahead = Ahead(for_anybody=[place.pairings.answerer(NAME, settings)])
-    return place
+@asynccontextmanager
+async def unowned() -> AsyncIterator[tuple[Desk, Place]]:
+    """An account that answers nobody, and its pairings."""
+    clock, settings = FakeClock(), {"owner": "", "senders": "owner"}
+    place = Place(clock, ChannelSettings.model_validate(settings))
+    ahead = Ahead(for_anybody=[place.pairings.answerer(NAME, place.settings)])
+    async with desk(clock=clock, settings=settings, ahead=ahead) as here, place.running():
+        place.open()
+        yield here, place
 
 
 async def test_a_stranger_whom_the_account_does_not_answer_can_still_pair() -> None:
-    async with desk(settings={"owner": "", "senders": "owner"}) as here:
-        place = pair(here, ChannelSettings())
-        async with place.running():
-            place.open()
-            await here.say("hello", "u7")
-            await here.say("1111 1111", "u7")
-            await here.say("4821-7730", "u7")
-            assert await here.answered(2) == [WRONG, WELCOME]
-            assert here.server.peers == []
-            assert [chat.owner for chat in place.saved] == ["u7"]
+    async with unowned() as (here, place):
+        await here.say("hello", "u7")
+        await here.say("1111 1111", "u7")
+        await here.say("4821-7730", "u7")
+        assert await here.answered(2) == [WRONG, WELCOME]
+        assert here.server.peers == []
+        assert [chat.owner for chat in place.saved] == ["u7"]
 
 
 async def test_a_store_that_fails_leaves_the_code_as_it_was_for_its_sender() -> None:
-    async with desk(settings={"owner": "", "senders": "owner"}) as here:
-        place = pair(here, ChannelSettings())
+    async with unowned() as (here, place):
         claims, failing = claims_of(here), True
 
         class Full:
@@ -323,11 +324,11 @@ async def test_a_store_that_fails_leaves_the_code_as_it_was_for_its_sender() -> 
                 return await here.store.do(step)
 
         claims.store = Full()  # type: ignore[assignment]  # of a store, what claiming needs
-        async with place.running():
-            place.open()
-            with pytest.raises(StoreError):
-                await claims.take([said(CODE, "u7")], 0)
-            failing = False
+        with pytest.raises(StoreError):
             await claims.take([said(CODE, "u7")], 0)
-            await settle()
-            assert [chat.owner for chat in place.saved] == ["u7"]
+        await settle()
+        assert place.saved == []
+        failing = False
+        await claims.take([said(CODE, "u7")], 0)
+        await settle()
+        assert [chat.owner for chat in place.saved] == ["u7"]

@@ -476,3 +476,24 @@ class FollowsTurns(Protocol):
     def shown(self, follow: Follow, turn: LiveTurn) -> Answer:
         """The response, purely."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that keeps a bot from its work, and what its operator does about it; both are safe to show."""
+
+    text: str
+    cure: str
+
+
+@runtime_checkable
+class Diagnoses(Protocol):
+    async def diagnose(self) -> Sequence[Fault]:
+        """What is wrong on the platform's side though ``probe`` succeeds: permissions that lack, for example.
+
+        Asked by ``turnbridge doctor`` alone; changes nothing anywhere.
+
+        Raises:
+            ChannelError: it cannot be told.
+        """
+        ...

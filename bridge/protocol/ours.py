@@ -76,8 +76,50 @@ class DeadPrune(Wire):
     older_than_days: Maybe[U32] = None
 
 
+class Pair(Wire):
+    """Wait for ``code``, 8 digits: who sends it alone in a direct chat of the account becomes its owner.
+
+    One who is the owner already stays it, unless ``replace``.
+    """
+
+    action: Literal["pair"] = "pair"
+    account: str
+    code: Annotated[str, Field(repr=False)]
+    replace: bool = False
+
+
+class PairState(Wire):
+    """How a pairing stands: answered when that changes, or after some seconds. ``withdraw`` ends it."""
+
+    action: Literal["pair_state"] = "pair_state"
+    id: str
+    withdraw: bool = False
+
+
+class Confirm(Wire):
+    """Ask an owner ``text``, yes or no, in the chat where notices go, or in that of ``account``."""
+
+    action: Literal["confirm"] = "confirm"
+    text: str
+    account: Text = ""
+    wait_seconds: Maybe[U32] = None
+
+
+class QuestionState(Wire):
+    """How a question stands: answered when that changes, or after some seconds. ``withdraw`` ends it.
+
+    One that nobody asks after for a minute is withdrawn.
+    """
+
+    action: Literal["question_state"] = "question_state"
+    id: str
+    withdraw: bool = False
+
+
+OwnerCommand = Pair | PairState | Confirm | QuestionState
+
 Command = Annotated[
-    ChannelSet | Send | DeadList | DeadShow | DeadRetry | DeadPrune | commands.CommonCommand,
+    ChannelSet | OwnerCommand | Send | DeadList | DeadShow | DeadRetry | DeadPrune | commands.CommonCommand,
     Field(discriminator="action"),
 ]
 
@@ -122,9 +164,37 @@ class DeadLetter(Wire):
     text: Maybe[str] = None
 
 
+class Pairing(Wire):
+    """``state`` is ``waiting``, ``saving``, or how it ended; ``paired``: ``owner`` is it now.
+
+    The code is never told: who asks for the pairing makes it.
+    """
+
+    id: str
+    account: str
+    state: str
+    tries_left: U32
+    seconds_left: U32
+    owner: Text = ""
+    reason: Text = ""
+
+
+class Question(Wire):
+    """``state`` is ``sending``, ``open``, ``yes``, ``no``, or why there is no answer; ``account`` asks it."""
+
+    id: str
+    account: str
+    state: str
+    seconds_left: U32
+
+
 class DaemonStatus(shared.DaemonStatus):
+    """``dead``, ``pairing`` and ``question`` answer the actions that are about them."""
+
     components: Many[ComponentHealth]
     dead: Items[DeadLetter] = ()
+    pairing: Maybe[Pairing] = None
+    question: Maybe[Question] = None
 
 
 class DaemonStatusEvent(events.DaemonStatusEvent):

@@ -108,3 +108,27 @@ def test_what_is_no_event_is_not_taken_for_an_unknown_one(line: bytes, reason: s
 def test_an_action_that_nobody_knows_is_refused_by_us_too() -> None:
     with pytest.raises(ProtocolError, match=r"^unknown_variant: daemon\.control\.command\.action$"):
         ours.read_client_message(b'{"type":"daemon.control","request_id":"r","command":{"action":"dance"}}')
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        (
+            ours.Pair(account="a:b", code="12345678", replace=True),
+            b'"pair","account":"a:b","code":"12345678","replace":true',
+        ),
+        (ours.PairState(id="p1"), b'"pair_state","id":"p1","withdraw":false'),
+        (ours.Confirm(text="sure?"), b'"confirm","text":"sure?"'),
+        (ours.QuestionState(id="q1", withdraw=True), b'"question_state","id":"q1","withdraw":true'),
+    ],
+    ids=["pair", "pair_state", "confirm", "question_state"],
+)
+def test_what_is_asked_about_owners_is_ours_alone(command: ours.OwnerCommand, line: bytes) -> None:
+    head = b'{"type":"daemon.control","request_id":"r","command":{"action":'
+    assert write(ours.DaemonControl(request_id="r", command=command)) == head + line + b"}}"
+    assert ours.read_client_message(head + line + b"}}") == ours.DaemonControl(
+        request_id="r", command=command
+    )
+    with pytest.raises(ProtocolError, match=r"^unknown_variant: daemon\.control\.command\.action$"):
+        read_client_message(head + line + b"}}")
+    assert "12345678" not in repr(command)

@@ -233,13 +233,26 @@ def _credentials(
     path = home.credentials(spec.name, name)
     where = f"channels.{spec.name}.{name}.credentials"
     given = _from_environment(table, f"{home.config}: {where}", path, environ)
-    needed = {key for key, field in spec.credentials.model_fields.items() if field.is_required()}
-    if path.exists() or not needed <= given.keys():
+    if path.exists() or not _needed(spec) <= given.keys():
         given = _from_file(path) | given
     secrets = validate(spec.credentials, given, path, strict=False)  # variables are texts, whatever they hold
     for secret in secrets_of(secrets):
         register_secret(secret)
     return secrets
+
+
+def _needed(spec: ChannelSpec) -> set[str]:
+    return {key for key, field in spec.credentials.model_fields.items() if field.is_required()}
+
+
+def is_signed_in(home: Home, spec: ChannelSpec, name: str, table: Mapping[str, Any]) -> bool:
+    """Whether the secrets that the account of this ``table`` needs are there, be they right or not.
+
+    Raises:
+        ConfigError: ``name`` is no plain name.
+    """
+    given = table.get("credentials", {})
+    return home.credentials(spec.name, name).exists() or _needed(spec) <= {*given}
 
 
 def _from_environment(table: Any, where: str, path: Path, environ: Mapping[str, str]) -> dict[str, Any]:

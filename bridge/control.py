@@ -6,17 +6,18 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, assert_never, runtime_checkable
 
 from bridge.clock import from_unix_ms
 from bridge.errors import BridgeError, ConfigError
-from bridge.health import Health, to_wire
+from bridge.health import Health, Snapshot, to_wire
 from bridge.letters import Letters
 from bridge.logs import get_logger
 from bridge.protocol import commands, ours
 from bridge.sessions.contract import ControlError
 from bridge.store.contract import CountsOf, IdentityOf, Store
 from bridge.supervisor import Supervisor
+from bridge.switching import Switches
 
 MEASURE_SECONDS = 2.0  # a slow store delays no status: what was measured last is shown instead
 MAX_FILES = 16
@@ -50,10 +51,12 @@ class Control:
         supervisor: Supervisor,
         store: Store,
         letters: Letters,
+        switches: Switches,
         reload: Callable[[], Awaitable[Sequence[str]]],
         version: str,
     ) -> None:
-        self._supervisor, self._store, self._letters = supervisor, store, letters
+        self._supervisor, self._store = supervisor, store
+        self._letters, self._switches = letters, switches
         self._reload, self._version = reload, version
 
     async def handle(self, command: ours.Command) -> ours.DaemonStatus:
@@ -67,6 +70,10 @@ class Control:
                 pass
             case commands.Reload():
                 await self._reloaded()
+            case ours.ChannelSet():
+                await self._switches.set(command)
+            case commands.ChannelLogout():
+                await self._switches.logout(command)
             case ours.Send():
                 await self._send(command)
             case ours.DeadList() | ours.DeadShow() | ours.DeadRetry() | ours.DeadPrune():
@@ -77,11 +84,16 @@ class Control:
             case commands.RestartWhenIdle():
                 raise ControlError("restart_error", "restart it with the service manager that runs it")
             case _:
-                raise ControlError("component_error", "edit the settings file, then reload")
+                assert_never(command)
         return await self.status()
 
     async def status(self) -> ours.DaemonStatus:
         """The snapshot of now: states as they stand, figures measured where the store is quick enough."""
+        components = tuple(to_wire(snapshot) for snapshot in await self.measured())
+        return ours.DaemonStatus(version=self._version, pid=os.getpid(), components=components)
+
+    async def measured(self) -> list[Snapshot]:
+        """Every account's, with its figures of now, or the last ones where the store is slow."""
         healths = self._supervisor.healths()
         try:
             async with asyncio.timeout(MEASURE_SECONDS):
@@ -89,8 +101,7 @@ class Control:
                     await self._measure(health)
         except (TimeoutError, BridgeError) as error:
             log.warning("status.not_measured", error=error)
-        components = tuple(to_wire(snapshot) for snapshot in self._supervisor.snapshots())
-        return ours.DaemonStatus(version=self._version, pid=os.getpid(), components=components)
+        return self._supervisor.snapshots()
 
     async def _measure(self, health: Health) -> None:
         account = health.snapshot.id

@@ -38,7 +38,8 @@ from bridge.sessions.contract import Deadlines, Services
 from bridge.sessions.server import SessionServer
 from bridge.store.contract import OwnerChat, Prune, Store
 from bridge.store.sqlite import open_store
-from bridge.supervisor import Supervisor, isolated
+from bridge.supervisor import Plan, Supervisor, isolated
+from bridge.switching import Switches
 from bridge.tables import validate
 from bridge.tools.choose import tools_for
 from bridge.version import VERSION
@@ -122,6 +123,7 @@ class Daemon:
         self._disk = Disk(home.outbox, config.media.min_free_percent)
         self._meter = Meter(clock)
         self._crashes: deque[float] = deque(maxlen=CRASHES)
+        self._reconciling = asyncio.Lock()
         self._knows_accounts = False  # not before the first plan, nor once all is being stopped
 
     async def run(self, wrap: StoreWrap, ready: Callable[[Ready], None]) -> None:
@@ -186,6 +188,7 @@ class Daemon:
                 self._supervisor,
                 store,
                 Letters(self._supervisor, store, self._clock),
+                Switches(self._home, self._supervisor, store, lambda: self._reconcile(planner)),
                 lambda: self._reload(planner),
                 VERSION,
             ),
@@ -254,17 +257,26 @@ class Daemon:
         Raises:
             ConfigError: they cannot be read, and everything stays as it is; or an account is broken.
         """
-        config = await asyncio.to_thread(load, self._home.config)
-        waiting = needs_restart(self._config, config)
-        self._disk.min_free_percent = config.media.min_free_percent
+        waiting, plans = await self._reconcile(planner, revive=True)
         for table in waiting:
             log.warning("reload.needs_restart", table=table)
-        plans = await asyncio.to_thread(planner.plans, config)
-        await self._supervisor.reconcile(plans, revive=True)
-        await self._settle()
         if broken := [plan.first for plan in plans if plan.first.state is State.FAILED]:
             raise ConfigError("; ".join(f"{one.id}: {one.reason}" for one in broken))
         return waiting
+
+    async def _reconcile(self, planner: Planner, *, revive: bool = False) -> tuple[list[str], list[Plan]]:
+        """Make the accounts as the settings on disk are. One at a time, so that none acts on older ones.
+
+        Raises:
+            ConfigError: they cannot be read, and everything stays as it is.
+        """
+        async with self._reconciling:
+            config = await asyncio.to_thread(load, self._home.config)
+            self._disk.min_free_percent = config.media.min_free_percent
+            plans = await asyncio.to_thread(planner.plans, config)
+            await self._supervisor.reconcile(plans, revive=revive)
+        await self._settle()
+        return needs_restart(self._config, config), plans
 
     async def _watch(self, planner: Planner, started: asyncio.Event) -> None:
         """Reload whenever the settings or credentials on disk are others than before."""

@@ -35,6 +35,7 @@ from bridge.store.contract import (
 )
 from bridge.store.sqlite import open_store
 from bridge.supervisor import Plan, Supervisor
+from bridge.switching import Switches
 from tests.store.values import reply, text
 
 ACCOUNT = AccountId("pigeon:main")
@@ -91,6 +92,23 @@ class Daemon:
     supervisor: Supervisor
     pigeon: Pigeon
     reloads: list[str]
+    switches: "Switchboard"
+
+
+class Switchboard(Switches):
+    """Notes what is to be changed; it takes until ``done``."""
+
+    def __init__(self) -> None:
+        self.asked: list[ours.ChannelSet | commands.ChannelLogout] = []
+        self.done = asyncio.Event()
+
+    async def set(self, command: ours.ChannelSet) -> None:
+        self.asked.append(command)
+        await self.done.wait()
+
+    async def logout(self, command: commands.ChannelLogout) -> None:
+        self.asked.append(command)
+        raise ControlError("component_error", "it did not stop")
 
 
 @asynccontextmanager
@@ -114,7 +132,9 @@ async def running(
         await supervisor.reconcile([plan(pigeon), plan(Deaf())])
         await until(lambda: supervisor.snapshots()[1].state is State.CONNECTED)
         letters = Letters(supervisor, store, FakeClock())
-        yield Daemon(Control(supervisor, store, letters, reload, "1.2.3"), supervisor, pigeon, reloads)
+        switches = Switchboard()
+        control = Control(supervisor, store, letters, switches, reload, "1.2.3")
+        yield Daemon(control, supervisor, pigeon, reloads, switches)
 
 
 async def test_status_is_the_snapshot_with_figures_from_the_store(tmp_path: Path) -> None:
@@ -225,12 +245,22 @@ async def test_a_message_that_is_not_stored_is_an_error() -> None:
         (commands.DelegationKill(), "delegation_error"),
         (commands.RestartWhenIdle(), "restart_error"),
         (commands.ChannelLogout(channel="pigeon", account="main"), "component_error"),
-        (ours.ChannelSet(channel="pigeon", account="main", enabled=True), "component_error"),
     ],
 )
 async def test_what_is_not_done_here_is_refused_under_its_own_code(command: ours.Command, code: str) -> None:
     async with running(StalledStore()) as daemon:
         assert (await refused(command, daemon)).code == code
+
+
+async def test_an_account_is_switched_and_the_status_meanwhile_waits_for_nothing() -> None:
+    command = ours.ChannelSet(channel="pigeon", account="main", enabled=True)
+    async with running(StalledStore(StoreError("x"))) as daemon, asyncio.TaskGroup() as tasks:
+        changing = tasks.create_task(daemon.control.handle(command))
+        await until(lambda: daemon.switches.asked == [command])
+        status = await daemon.control.handle(commands.Status())
+        assert not changing.done()
+        daemon.switches.done.set()
+        assert await changing == status
 
 
 async def test_dead_letters_come_with_the_status(tmp_path: Path) -> None:

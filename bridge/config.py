@@ -61,6 +61,7 @@ class WebTable(Table):
     body_seconds: Seconds = 15.0
     idle_seconds: Seconds = 75.0  # how long a connection is kept open for its next request
     max_connections: Positive = 4096  # over it, the one that has waited longest makes room
+    metrics: Literal["off", "token", "open"] = "token"  # who may read /metrics here
 
 
 class StoreTable(Table):

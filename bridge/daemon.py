@@ -9,7 +9,7 @@ import ssl
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -44,6 +44,8 @@ from bridge.tables import validate
 from bridge.tools.choose import tools_for
 from bridge.version import VERSION
 from bridge.web.listener import Route, listening, listening_at
+from bridge.web.metrics import Metrics
+from bridge.web.own import Own, metrics_token
 
 E = TypeVar("E", bound=BaseException)
 
@@ -145,7 +147,9 @@ class Daemon:
         self, store: Store, planner: Planner, agent: Agent, ready: Callable[[Ready], None]
     ) -> None:
         """All parts side by side, so that they stop side by side, too."""
-        sessions = SessionServer(self._home.socket, self._services(store, planner, agent), VERSION)
+        control = self._control(store, planner)
+        sessions = SessionServer(self._home.socket, self._services(store, control, agent), VERSION)
+        world, same_user = self._own(control, store)
         port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         started, console = asyncio.Event(), asyncio.Event()
         notices = Notices(store, self._clock, self._reached, log)
@@ -156,8 +160,8 @@ class Daemon:
 
             tasks.create_task(self._until_stopped(), name="daemon/stop")
             keep("sessions", sessions.run)
-            keep("web", lambda: self._listen(port))
-            keep("console", lambda: self._listen_to_console(console))
+            keep("web", lambda: self._listen(world, port))
+            keep("console", lambda: self._listen_to_console(same_user, console))
             keep("accounts", lambda: self._run_accounts(planner, sessions.ready, started))
             keep("watch", lambda: self._watch(planner, started))
             keep("disk", lambda: watch_disk(self._disk, notices, self._clock, log))
@@ -178,29 +182,35 @@ class Daemon:
         table = self._config.agents.get(name, {})
         return spec.create(validate(spec.settings, table, self._home.config, f"agents.{name}"))
 
-    def _services(self, store: Store, planner: Planner, agent: Agent) -> Services:
+    def _control(self, store: Store, planner: Planner) -> Control:
+        letters = Letters(self._supervisor, store, self._clock)
+        switches = Switches(self._home, self._supervisor, store, lambda: self._reconcile(planner))
+        return Control(self._supervisor, store, letters, switches, lambda: self._reload(planner), VERSION)
+
+    def _services(self, store: Store, control: Control, agent: Agent) -> Services:
         return Services(
             agent=agent,
             tools=partial(tools_for, self._home, self._clock),
             store=store,
             clock=self._clock,
-            control=Control(
-                self._supervisor,
-                store,
-                Letters(self._supervisor, store, self._clock),
-                Switches(self._home, self._supervisor, store, lambda: self._reconcile(planner)),
-                lambda: self._reload(planner),
-                VERSION,
-            ),
+            control=control,
             table=self._config.sessions,
             deadlines=Deadlines(stop=self._config.daemon.stop_seconds),
         )
 
-    async def _listen(self, port: asyncio.Future[int]) -> None:
+    def _own(self, control: Control, store: Store) -> tuple[Own, Own]:
+        """What the daemon tells of itself, to the world and to the same user."""
+        metrics = Metrics(
+            self._meter, control.measured, store.backlog, self._home.db, self._clock, VERSION
+        ).answer
+        access = self._config.web.metrics
+        token = metrics_token(self._home) if access == "token" else ""
+        everybody = Own(self._states, metrics, access, token)
+        return everybody, replace(everybody, access="off" if access == "off" else "open")
+
+    async def _listen(self, own: Own, port: asyncio.Future[int]) -> None:
         try:
-            async with listening(
-                _bounded(self._config.web), self._find, self._clock, self._states
-            ) as listener:
+            async with listening(_bounded(self._config.web), self._find, self._clock, own.answer) as listener:
                 if not port.done():
                     port.set_result(listener.port)
                 await asyncio.Event().wait()
@@ -209,9 +219,9 @@ class Daemon:
                 raise AddressTakenError(str(error)) from error
             raise
 
-    async def _listen_to_console(self, listens: asyncio.Event) -> None:
+    async def _listen_to_console(self, own: Own, listens: asyncio.Event) -> None:
         path, table = self._home.console_socket, _bounded(self._config.web)
-        async with listening_at(path, table, self._find_console, self._clock, self._states):
+        async with listening_at(path, table, self._find_console, self._clock, own.answer):
             listens.set()
             await asyncio.Event().wait()
 
@@ -237,7 +247,9 @@ class Daemon:
             return None
         return found if isinstance(found, Served) else None
 
-    def _states(self) -> Mapping[str, int]:
+    def _states(self) -> Mapping[str, int] | None:
+        if not self._knows_accounts:
+            return None
         return Counter(snapshot.state.value for snapshot in self._supervisor.snapshots())
 
     async def _run_accounts(self, planner: Planner, sessions: asyncio.Event, started: asyncio.Event) -> None:

@@ -195,8 +195,14 @@ def to_wire(snapshot: Snapshot) -> ours.ComponentHealth:
         oldest_waiting_unix_seconds=_seconds(snapshot.oldest_waiting),
         dead_letters=snapshot.dead_letters,
         senders=snapshot.senders,
+        clock_skew_seconds=_rounded(snapshot.clock_skew_seconds),
     )
 
 
 def _seconds(instant: datetime | None) -> int | None:
     return None if instant is None else unix_seconds(instant)
+
+
+def _rounded(seconds: float | None) -> float | None:
+    """To milliseconds; never a negative zero, which the wire does not take."""
+    return None if seconds is None else round(seconds, 3) or 0.0

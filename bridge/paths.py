@@ -69,6 +69,11 @@ class Home:
         return self.state / "daemon.lock"
 
     @property
+    def metrics_token(self) -> Path:
+        """What whoever asks for the metrics has to show."""
+        return self.state / "metrics.token"
+
+    @property
     def outbox(self) -> Path:
         """Where the agents' files wait to be sent."""
         return self.state / "media" / "outbox"

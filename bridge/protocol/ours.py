@@ -131,11 +131,20 @@ class DaemonControl(Wire):
 
 
 class SessionStart(messages.SessionStart):
+    """``keep_asking_seconds``: a turn that waits for an approval when the client hangs up waits on for so long.
+
+    Whoever attaches to the session meanwhile takes the turn up, and answers. Absent: it is cancelled at once.
+    """
+
     chat: Maybe[Chat] = None
+    keep_asking_seconds: Maybe[U32] = None
 
 
 class ComponentHealth(shared.ComponentHealth):
-    """``queue_depth`` counts the messages that wait, ``dead_letters`` the parts that were given up."""
+    """``queue_depth`` counts the messages that wait, ``dead_letters`` the parts that were given up.
+
+    ``clock_skew_seconds`` is how far the platform's clock is ahead of the daemon's.
+    """
 
     reason: Maybe[str] = None
     since_unix_seconds: Maybe[U64] = None
@@ -144,6 +153,7 @@ class ComponentHealth(shared.ComponentHealth):
     oldest_waiting_unix_seconds: Maybe[U64] = None
     dead_letters: Maybe[U64] = None
     senders: Maybe[Senders] = None
+    clock_skew_seconds: Maybe[float] = None
 
 
 class DeadLetter(Wire):

@@ -1,4 +1,4 @@
-"""The one HTTP listener: pushes and questions to accounts, and the daemon's health.
+"""The one HTTP listener: pushes and questions to accounts, and to the daemon itself (``own``).
 
 From aiohttp's request to the account there is no router and no middleware: the path is cut by hand, and the
 headers are handed over as they are.
@@ -7,9 +7,8 @@ headers are handed over as they are.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol, cast
@@ -61,14 +60,15 @@ class Route(Protocol):
 Find = Callable[[str, str], Route | None]
 """The account that is served under a channel's and an account's name."""
 
+Own = Callable[[str, Mapping[str, str]], Awaitable[Answer]]
+"""Answers what is for no account, by path and headers."""
+
 
 class Listener:
     """Made by ``listening``, which binds and closes it."""
 
-    def __init__(
-        self, table: WebTable, find: Find, clock: Clock, states: Callable[[], Mapping[str, int]]
-    ) -> None:
-        self._route, self._clock, self._states = find, clock, states
+    def __init__(self, table: WebTable, find: Find, clock: Clock, own: Own) -> None:
+        self._route, self._clock, self._own = find, clock, own
         self._bodies = BodyReader(table.body_seconds)
         self.port = table.port
 
@@ -102,7 +102,7 @@ class Listener:
     async def _find(self, request: web.BaseRequest) -> AnyAnswer:
         path = request.path
         if not path.startswith(PREFIX):
-            return self._own(path)
+            return await self._own(path, request.headers)
         channel, _, rest = path[len(PREFIX) :].partition("/")
         account, slash, rest = rest.partition("/")
         route = self._route(channel, account)
@@ -122,28 +122,15 @@ class Listener:
             )
         )
 
-    def _own(self, path: str) -> Answer:
-        """``/healthz``: the process serves. ``/readyz``: and each account that is not off has contact."""
-        if path not in ("/healthz", "/readyz"):
-            return _NOT_FOUND
-        states = dict(self._states())
-        ready = not any(count for state, count in states.items() if state not in ("connected", "disabled"))
-        body = json.dumps({"ok": True, "ready": ready, "accounts": states}).encode()
-        return Answer(200 if ready or path == "/healthz" else 503, body)
-
 
 @asynccontextmanager
-async def listening(
-    table: WebTable, find: Find, clock: Clock, states: Callable[[], Mapping[str, int]]
-) -> AsyncIterator[Listener]:
+async def listening(table: WebTable, find: Find, clock: Clock, own: Own) -> AsyncIterator[Listener]:
     """Listen where ``table`` says while the block runs; ``port`` tells where that is.
-
-    ``states`` counts the accounts by their state.
 
     Raises:
         ConfigError: the address cannot be had.
     """
-    listener = Listener(table, find, clock, states)
+    listener = Listener(table, find, clock, own)
     server = _server(listener, table)
     try:
         bound = await asyncio.get_running_loop().create_server(
@@ -162,14 +149,14 @@ async def listening(
 
 @asynccontextmanager
 async def listening_at(
-    path: Path, table: WebTable, find: Find, clock: Clock, states: Callable[[], Mapping[str, int]]
+    path: Path, table: WebTable, find: Find, clock: Clock, own: Own
 ) -> AsyncIterator[None]:
     """As ``listening``, on the Unix socket ``path``, which only the same user can open.
 
     Raises:
         ConfigError: the path is not ours to use.
     """
-    server = _server(Listener(table, find, clock, states), table)
+    server = _server(Listener(table, find, clock, own), table)
     with unix.bound(path) as sock:
         bound = await asyncio.get_running_loop().create_unix_server(server, sock=sock, backlog=BACKLOG)
         async with _serving(bound, server):

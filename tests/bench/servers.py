@@ -20,6 +20,7 @@ import json
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
@@ -28,7 +29,7 @@ from aiohttp import web
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from pydantic import SecretStr
 
-from bridge.channel import Http
+from bridge.channel import Answer, Http
 from bridge.channel.http import http_session
 from bridge.clock import SystemClock
 from bridge.config import Config, LimitsTable, WebTable
@@ -89,6 +90,8 @@ class Quiet:
 
     def skewed(self, seconds: float) -> None: ...
 
+    def repeated(self) -> None: ...
+
 
 async def _silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """A session server that greets, and then never says a word."""
@@ -135,6 +138,10 @@ def _setup(home: Home, http: Http, store: object) -> Setup:
     )
 
 
+async def _nothing(path: str, headers: Mapping[str, str]) -> Answer:
+    return Answer(404)
+
+
 async def serve_account(folder: Path, database: str) -> None:
     home = Home(folder)
     home.private_dir(home.state)
@@ -144,7 +151,7 @@ async def serve_account(folder: Path, database: str) -> None:
     async with server, http_session() as session, open_store(home.db) as store:
         account = Account(_setup(home, Http(session), store))
         async with (
-            listening(WebTable(port=0), lambda *_: account, SystemClock(), dict) as listener,
+            listening(WebTable(port=0), lambda *_: account, SystemClock(), _nothing) as listener,
             asyncio.TaskGroup() as tasks,
         ):
             run = tasks.create_task(account.run(Quiet()))

@@ -1,7 +1,7 @@
 """Clients that speak HTTP by hand, so that they can also speak it badly."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ from bridge.channel import Answer, Request
 from bridge.channel.contract import AnyAnswer
 from bridge.channel.testing.clock import FakeClock
 from bridge.config import WebTable
-from bridge.web.listener import Listener, Route, listening
+from bridge.web.listener import Listener, Own, Route, listening
 
 
 @dataclass
@@ -30,10 +30,15 @@ class FakeAccount:
         return self.answer
 
 
+async def nothing(path: str, headers: Mapping[str, str]) -> Answer:
+    """A daemon that tells nothing of itself."""
+    return Answer(404, b'{"error":"not_found"}')
+
+
 @asynccontextmanager
 async def served(
     account: Route | None = None,
-    states: Callable[[], Mapping[str, int]] = dict,
+    own: Own | None = None,
     **web: float,
 ) -> AsyncIterator[Listener]:
     """A listener on loopback that serves ``account`` as pigeon:main."""
@@ -42,7 +47,7 @@ async def served(
     def find(channel: str, name: str) -> Route | None:
         return account if (channel, name) == ("pigeon", "main") else None
 
-    async with listening(table, find, FakeClock(), states) as listener:
+    async with listening(table, find, FakeClock(), own or nothing) as listener:
         yield listener
 
 

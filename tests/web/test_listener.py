@@ -1,9 +1,9 @@
 """From a request to the account that it is for, and back; and what the daemon says of itself."""
 
 import asyncio
-import json
 import socket
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from bridge.channel.testing.clock import START, FakeClock
 from bridge.config import WebTable
 from bridge.errors import ConfigError, StoreError
 from bridge.web.listener import listening, listening_at
-from tests.web.raw import Client, FakeAccount, client, get, post, served
+from tests.web.raw import Client, FakeAccount, client, get, nothing, post, served
 
 
 async def ask(account: FakeAccount | None, data: bytes) -> tuple[int, dict[str, str], bytes]:
@@ -131,31 +131,25 @@ async def test_requests_of_one_account_run_side_by_side() -> None:
                 assert (await one.answer())[0] == 200
 
 
-@pytest.mark.parametrize(
-    ("states", "ready"),
-    [
-        ({}, True),
-        ({"connected": 2, "disabled": 1}, True),
-        ({"connected": 2, "failed": 1}, False),
-        ({"starting": 1}, False),
-    ],
-)
-async def test_health_counts_states_and_readiness_needs_all_that_are_on(
-    states: dict[str, int], ready: bool
-) -> None:
-    async with served(None, lambda: states) as listener, client(listener) as caller:
-        await caller.say(get("/healthz"))
-        status, _, body = await caller.answer()
-        assert (status, json.loads(body)) == (200, {"ok": True, "ready": ready, "accounts": states})
-        await caller.say(get("/readyz"))
-        assert (await caller.answer())[0] == (200 if ready else 503)
+async def test_what_is_no_accounts_is_the_daemons_own_to_answer() -> None:
+    asked: list[tuple[str, str]] = []
+
+    async def own(path: str, headers: Mapping[str, str]) -> Answer:
+        asked.append((path, headers["authorization"]))
+        return Answer(401, b"no", "text/plain", {"WWW-Authenticate": "Bearer"})
+
+    async with served(None, own) as listener, client(listener) as caller:
+        await caller.say(get("/metrics?x=1", "Authorization: Bearer me\r\n"))
+        status, headers, body = await caller.answer()
+    assert (status, headers["www-authenticate"], body) == (401, "bearer", b"no")
+    assert asked == [("/metrics", "Bearer me")]
 
 
 async def test_an_address_that_is_taken_is_an_operators_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         table = WebTable(port=taken.getsockname()[1])
         with pytest.raises(ConfigError, match=r"web\.port \d+: Address already .* of config\.toml"):
-            async with listening(table, lambda channel, account: None, None, dict):  # type: ignore[arg-type]  # never used
+            async with listening(table, lambda channel, account: None, None, nothing):  # type: ignore[arg-type]  # never used
                 pass
 
 
@@ -180,7 +174,7 @@ async def test_at_the_end_nothing_listens_and_requests_are_let_finish() -> None:
 async def test_a_host_that_is_not_ours_is_an_operators_error() -> None:
     table = WebTable(host="203.0.113.1", port=0)
     with pytest.raises(ConfigError, match=r"web\.host 203\.0\.113\.1"):
-        async with listening(table, lambda channel, account: None, FakeClock(), dict):
+        async with listening(table, lambda channel, account: None, FakeClock(), nothing):
             pass
 
 
@@ -189,16 +183,13 @@ async def test_a_unix_socket_serves_as_an_address_does_and_is_gone_at_the_end() 
     with tempfile.TemporaryDirectory(prefix="tb-", dir="/tmp") as folder:
         path = Path(folder) / "console.sock"
         find = {("pigeon", "main"): account}
-        states = {"starting": 1}
-        async with listening_at(path, WebTable(), lambda *name: find.get(name), FakeClock(), lambda: states):
+        async with listening_at(path, WebTable(), lambda *name: find.get(name), FakeClock(), nothing):
             reader, writer = await asyncio.open_unix_connection(str(path))
             caller = Client(reader, writer)
             await caller.say(post(b"1"))
             assert (await caller.answer())[0] == 200
             await caller.say(get("/channels/pigeon/other"))
             assert (await caller.answer())[0] == 404
-            await caller.say(get("/readyz"))
-            assert (await caller.answer())[0] == 503
             writer.close()
         assert not path.exists()
     assert [request.body for request in account.requests] == [b"1"]

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar, cast
 import tenacity
 
 from bridge.clock import Clock
-from bridge.errors import BridgeError, ChannelError, CredentialsError, StoreError, UnreachableError
+from bridge.errors import BridgeError, ChannelError, CredentialsError, MuteError, StoreError, UnreachableError
 
 R = TypeVar("R")
 
@@ -98,7 +98,7 @@ class Breaker:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What is repeated, and how patiently: for ever. ``CredentialsError`` never is: a person must mend it."""
+    """What is repeated, and how patiently: for ever; but for ``CredentialsError`` and ``MuteError``."""
 
     repeats: type[BridgeError]
     bounds: Sequence[float] = DOUBLING
@@ -126,7 +126,7 @@ async def retrying(
         return backoff.next_seconds(error.retry_after_seconds if isinstance(error, UnreachableError) else 0.0)
 
     def is_repeated(error: BaseException) -> bool:
-        return isinstance(error, policy.repeats) and not isinstance(error, CredentialsError)
+        return isinstance(error, policy.repeats) and not isinstance(error, CredentialsError | MuteError)
 
     return await tenacity.AsyncRetrying(
         sleep=clock.sleep,

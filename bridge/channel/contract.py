@@ -317,7 +317,7 @@ class Channel(Protocol):
 @runtime_checkable
 class Polls(Protocol):
     async def receive(self, checkpoint: str) -> Batch:
-        """Wait for the next batch after ``checkpoint``, "" at first. Called again once it is durable."""
+        """The next batch after ``checkpoint``, "" at first, once the last is durable; empty after 2 min at most."""
         ...
 
 
@@ -381,7 +381,7 @@ class ShowsTyping(Protocol):
 @runtime_checkable
 class Probes(Protocol):
     async def probe(self) -> Identity:
-        """Prove contact with the platform and learn who the bot is. Asked at start and every five minutes."""
+        """Prove contact, within 30 s, and learn who the bot is. Asked at start and about every five minutes."""
         ...
 
 

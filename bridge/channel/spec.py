@@ -52,6 +52,7 @@ class ChannelSettings(BaseModel):
     approvals: Literal["auto"] = "auto"
     language: Literal["auto", "en", "zh"] = "auto"
     unknown_outcome: UnknownOutcome = UnknownOutcome.RESEND
+    expect_every_seconds: Annotated[int, Field(ge=0)] = 0  # silence for longer is a fault; 0: it is none
     media: MediaSettings = MediaSettings()
 
 

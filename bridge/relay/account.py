@@ -14,9 +14,7 @@ from functools import partial
 from bridge.channel import (
     Answer,
     AnsweredByAsking,
-    Batch,
     Channel,
-    ChannelError,
     ConfigError,
     FollowsTurns,
     Identity,
@@ -48,11 +46,12 @@ from bridge.relay.responses import Responses
 from bridge.relay.room import ClaimRoom, Slots
 from bridge.relay.session import Authority, Server
 from bridge.relay.setup import Setup
+from bridge.relay.silence import Expecting, Receiver
 from bridge.relay.tasks import Tasks
 from bridge.relay.tending import tend
 from bridge.relay.texts import language_of
 from bridge.relay.work import Work
-from bridge.retry import RECEIVING, STORING, retrying
+from bridge.retry import STORING, retrying
 from bridge.store.contract import Answer as EndClaim
 from bridge.store.contract import (
     Bind,
@@ -67,7 +66,6 @@ from bridge.store.contract import (
     Recover,
 )
 
-BATCH_ITEMS = 4096
 RETRY_LATER = Answer(503, b'{"error":"not ready, try again"}', headers={"Retry-After": "5"})
 NOT_FOUND = Answer(404, b'{"error":"there is nothing here"}')
 
@@ -101,6 +99,8 @@ class Account:
         self._run: Run | None = None
         self._platform = PlatformClock(setup.clock, setup.log)
         self._owner_note = OwnerNote(setup)
+        expected = setup.settings.expect_every_seconds
+        self._expecting = Expecting(setup.clock, expected) if expected else None
 
     @property
     def name(self) -> str:
@@ -119,6 +119,7 @@ class Account:
         identity = await stored_identity(setup)
         health.known(bot_id=identity.bot_id)
         self._platform.health = health
+        health = self._expecting.over(health) if self._expecting is not None else health
         channel = setup.spec.create(setup.settings, setup.credentials, setup.http, setup.place)
         run: Run | None = None
         try:
@@ -156,6 +157,8 @@ class Account:
             tasks.create_task(probing, name=f"{self.name}/probe")
         elif isinstance(channel, Pushed):
             health.contact()  # its route is served, and there is nothing else to prove
+        if self._expecting is not None:
+            tasks.create_task(self._expecting.watch(), name=f"{self.name}/expect")
         tending = tend(self._setup, run.conversations.by_key, run.conversations.retire)
         tasks.create_task(tending, name=f"{self.name}/tend")
 
@@ -269,13 +272,16 @@ class Account:
     async def _receive(self, run: Run, channel: Polls, health: Health, checkpoint: str) -> None:
         clock, rng = self._clock, self._setup.rng
         trouble = Trouble(health, self._log, "receive.failed", "receiving fails; it is tried again")
+        receiver = Receiver(channel, self._setup, trouble, health)
         while True:
-            batch = await retrying(partial(_next_batch, channel, checkpoint), RECEIVING, clock, rng, trouble)
+            batch = await receiver.next(checkpoint)
             # kept until it is durable: asking for the next one acknowledges it
             now_ms = unix_ms(clock.now())
             claim = partial(run.claims.take, batch.items, now_ms, batch.checkpoint)
             await retrying(claim, STORING, clock, rng, trouble)
             trouble.over()
+            if batch.items and self._expecting is not None:
+                self._expecting.heard(clock.monotonic())
             health.contact()
             checkpoint = batch.checkpoint if batch.checkpoint is not None else checkpoint
 
@@ -303,6 +309,8 @@ class Account:
         if isinstance(reading, Answer):
             return reading
         self._platform.learn(reading.platform_time)
+        if self._expecting is not None:
+            self._expecting.heard(began)
         results = await run.claims.take(reading.items, unix_ms(request.received_at))
         if run.responses is not None:
             return await run.responses.answer(reading, results, began)
@@ -342,10 +350,3 @@ class Account:
         run = self._run
         if run is not None and (gone := list(copies)):
             run.tasks.spawn(asked.remove_copies(gone, self._setup.home.outbox), "remove")
-
-
-async def _next_batch(channel: Polls, checkpoint: str) -> Batch:
-    batch = await channel.receive(checkpoint)
-    if len(batch.items) > BATCH_ITEMS:
-        raise ChannelError("the platform sent more at once than we take")
-    return batch

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Protocol, assert_never
 
 from bridge.channel import (
@@ -13,6 +15,7 @@ from bridge.channel import (
     Probes,
     Refused,
     SendOutcome,
+    UnreachableError,
     Withdrawn,
 )
 from bridge.clock import Clock
@@ -22,7 +25,8 @@ from bridge.relay.setup import Setup
 from bridge.retry import RECEIVING, retrying
 from bridge.store.contract import IdentityOf, SetIdentity
 
-PROBE_SECONDS = 300.0
+PROBE_SECONDS = 270.0
+PROBE_TIMEOUT_SECONDS = 30.0  # with the wait before it, a lost contact is seen within five minutes
 SKEW_SECONDS = 120.0
 SHOWN_SECONDS = 1.0  # a smaller change of the skew is not shown: stamps are often of whole seconds
 
@@ -34,6 +38,7 @@ class Health(Protocol):
     def lost(self, reason: str) -> None: ...
     def known(self, *, bot_id: str) -> None: ...
     def skewed(self, seconds: float) -> None: ...
+    def repeated(self) -> None: ...
 
 
 class OnlyTrouble:
@@ -109,14 +114,14 @@ async def stored_identity(setup: Setup) -> Identity:
 async def probe(
     channel: Probes, setup: Setup, health: Health, platform: PlatformClock, learn: Callable[[Identity], None]
 ) -> None:
-    """Prove contact now and every five minutes, for ever.
+    """Prove contact now and about every five minutes, for ever.
 
     Raises:
         CredentialsError: the platform refuses the account.
     """
     trouble = Trouble(health, setup.log, "probe.failed", "the platform does not answer")
     while True:
-        identity = await retrying(channel.probe, RECEIVING, setup.clock, setup.rng, trouble)
+        identity = await retrying(partial(_probe, channel), RECEIVING, setup.clock, setup.rng, trouble)
         trouble.over()
         health.contact()
         health.known(bot_id=identity.bot_id)
@@ -124,3 +129,11 @@ async def probe(
         learn(identity)
         await setup.store.do(SetIdentity(setup.name, identity.bot_id, identity.name))
         await setup.clock.sleep(PROBE_SECONDS)
+
+
+async def _probe(channel: Probes) -> Identity:
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
+            return await channel.probe()
+    except TimeoutError:
+        raise UnreachableError("the platform did not answer in time") from None

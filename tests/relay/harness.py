@@ -165,6 +165,9 @@ class FakeHealth:
     def skewed(self, seconds: float) -> None:
         self.skews.append(seconds)
 
+    def repeated(self) -> None:
+        self.told.append("again")
+
 
 @dataclass
 class Desk:

@@ -28,8 +28,9 @@ from bridge.channel import (
 )
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.errors import StoreError
-from bridge.relay.account import BATCH_ITEMS, Account
+from bridge.relay.account import Account
 from bridge.relay.outbox import ReplyFile
+from bridge.relay.silence import BATCH_ITEMS
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import Claim, CountsOf, OpenMessages, PartsOf, Query, Step, Store
 from tests.relay.harness import (

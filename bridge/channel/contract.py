@@ -317,7 +317,7 @@ class Channel(Protocol):
 @runtime_checkable
 class Polls(Protocol):
     async def receive(self, checkpoint: str) -> Batch:
-        """The next batch after ``checkpoint``, "" at first, once the last is durable; empty after 2 min at most."""
+        """The next batch after ``checkpoint``, "" at first, once the last is durable; empty after 2 minutes."""
         ...
 
 

@@ -13,6 +13,7 @@ from bridge.errors import BridgeError, ConfigError
 from bridge.health import Health, Snapshot, to_wire
 from bridge.letters import Letters
 from bridge.logs import get_logger
+from bridge.owners import Owners
 from bridge.protocol import commands, ours
 from bridge.sessions.contract import ControlError
 from bridge.store.contract import CountsOf, IdentityOf, Store
@@ -52,11 +53,12 @@ class Control:
         store: Store,
         letters: Letters,
         switches: Switches,
+        owners: Owners,
         reload: Callable[[], Awaitable[Sequence[str]]],
         version: str,
     ) -> None:
         self._supervisor, self._store = supervisor, store
-        self._letters, self._switches = letters, switches
+        self._letters, self._switches, self._owners = letters, switches, owners
         self._reload, self._version = reload, version
 
     async def handle(self, command: ours.Command) -> ours.DaemonStatus:
@@ -79,6 +81,9 @@ class Control:
             case ours.DeadList() | ours.DeadShow() | ours.DeadRetry() | ours.DeadPrune():
                 dead = await self._letters.handle(command)
                 return (await self.status()).model_copy(update={"dead": dead})
+            case ours.Pair() | ours.PairState():
+                pairing = await self._owners.pair(command)
+                return (await self.status()).model_copy(update={"pairing": pairing})
             case commands.Delegations() | commands.DelegationKill():
                 raise ControlError("delegation_error", "this agent delegates nothing")
             case commands.RestartWhenIdle():

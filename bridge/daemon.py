@@ -16,24 +16,28 @@ from typing import Any, TypeVar
 
 from bridge import registry
 from bridge.agents.contract import Agent
-from bridge.channel import Http
+from bridge.channel import ChannelSettings, Http
 from bridge.channel.transport import http_session
 from bridge.clock import Clock, unix_ms
 from bridge.config import Config, WebTable, load
 from bridge.control import Control
 from bridge.errors import BridgeError, ConfigError, StoreError
 from bridge.health import Snapshot, State
+from bridge.ids import AccountId
 from bridge.letters import Letters
 from bridge.logs import get_logger
 from bridge.media import files
 from bridge.media.disk import Disk
 from bridge.meter import Meter
+from bridge.owners import Owners
 from bridge.paths import Home
 from bridge.plans import Later, Planner, Served
 from bridge.process import only_daemon, raise_descriptor_limit, stopping
+from bridge.relay.ahead import Ahead
 from bridge.relay.asked import remove_copies
 from bridge.relay.notices import Notices, watch_disk
 from bridge.relay.outbox import copies_of
+from bridge.relay.pairing import Pairings
 from bridge.sessions.contract import Deadlines, Services
 from bridge.sessions.server import SessionServer
 from bridge.store.contract import OwnerChat, Prune, Store
@@ -124,6 +128,7 @@ class Daemon:
         self._supervisor = Supervisor(clock)
         self._disk = Disk(home.outbox, config.media.min_free_percent)
         self._meter = Meter(clock)
+        self._pairings = Pairings(clock)
         self._crashes: deque[float] = deque(maxlen=CRASHES)
         self._reconciling = asyncio.Lock()
         self._knows_accounts = False  # not before the first plan, nor once all is being stopped
@@ -140,14 +145,18 @@ class Daemon:
         ):
             store = wrap(file)
             http = Http(session, clock=self._clock)
-            planner = Planner(self._home, self._clock, store, http, self._disk, self._meter)
+            planner = Planner(self._home, self._clock, store, http, self._disk, self._meter, self._ahead)
             await self._serve(store, planner, agent, ready)
 
     async def _serve(
         self, store: Store, planner: Planner, agent: Agent, ready: Callable[[Ready], None]
     ) -> None:
         """All parts side by side, so that they stop side by side, too."""
-        control = self._control(store, planner)
+        switches = Switches(
+            self._home, self._supervisor, store, lambda: self._reconcile(planner, revive=True)
+        )
+        owners = Owners(self._supervisor, store, self._clock, self._pairings, switches.own)
+        control = self._control(store, planner, switches, owners)
         sessions = SessionServer(self._home.socket, self._services(store, control, agent), VERSION)
         world, same_user = self._own(control, store)
         port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -165,6 +174,7 @@ class Daemon:
             keep("accounts", lambda: self._run_accounts(planner, sessions.ready, started))
             keep("watch", lambda: self._watch(planner, started))
             keep("disk", lambda: watch_disk(self._disk, notices, self._clock, log))
+            keep("owners", owners.run)
             keep("meter", self._meter.watch_loop)
             keep("upkeep", lambda: upkeep(store, self._config, self._home, self._clock))
             await started.wait()
@@ -182,10 +192,15 @@ class Daemon:
         table = self._config.agents.get(name, {})
         return spec.create(validate(spec.settings, table, self._home.config, f"agents.{name}"))
 
-    def _control(self, store: Store, planner: Planner) -> Control:
+    def _ahead(self, account: AccountId, settings: ChannelSettings) -> Ahead:
+        """What answers the account's messages for parts that outlive its runs."""
+        return Ahead(for_anybody=(self._pairings.answerer(account, settings),))
+
+    def _control(self, store: Store, planner: Planner, switches: Switches, owners: Owners) -> Control:
         letters = Letters(self._supervisor, store, self._clock)
-        switches = Switches(self._home, self._supervisor, store, lambda: self._reconcile(planner))
-        return Control(self._supervisor, store, letters, switches, lambda: self._reload(planner), VERSION)
+        return Control(
+            self._supervisor, store, letters, switches, owners, lambda: self._reload(planner), VERSION
+        )
 
     def _services(self, store: Store, control: Control, agent: Agent) -> Services:
         return Services(

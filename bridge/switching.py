@@ -37,7 +37,7 @@ LOGGED_OUT = {
 class Switches:
     """Changes settings, credentials and state. ``reconcile`` makes the accounts as the settings say.
 
-    Every method raises ControlError when it was not done, or not wholly: doing it again goes on from there.
+    A command raises ControlError when it was not done, or not wholly: doing it again goes on from there.
     """
 
     def __init__(
@@ -56,6 +56,19 @@ class Switches:
                 await self._reconcile()
             except BridgeError as error:
                 raise ControlError("component_error", str(error)) from error
+
+    async def own(self, account: AccountId, owner: str) -> None:
+        """Write down who owns the account, and make it so.
+
+        Raises:
+            BridgeError: it could not be written, or the account does not run any more.
+        """
+        async with self._changing:
+            if self._supervisor.component(account) is None:
+                raise BridgeError(f"{account} does not run any more: look at the status")
+            channel, _, name = account.partition(":")
+            await self._edit(channel, name, {"owner": owner})
+            await self._reconcile()
 
     async def logout(self, command: commands.ChannelLogout) -> None:
         """Stop the account, then remove its credentials, its state and its table, in this order.

@@ -18,7 +18,9 @@ from bridge.errors import ConfigError, StoreError
 from bridge.health import Health, Snapshot, State, to_wire
 from bridge.ids import AccountId, ConversationKey, MessageId
 from bridge.letters import Letters
+from bridge.owners import Owners
 from bridge.protocol import commands, ours
+from bridge.relay.pairing import Pairings
 from bridge.sessions.contract import ControlError
 from bridge.store.contract import (
     Bind,
@@ -111,6 +113,10 @@ class Switchboard(Switches):
         raise ControlError("component_error", "it did not stop")
 
 
+async def nobody_owns(account: AccountId, owner: str) -> None:
+    raise AssertionError
+
+
 @asynccontextmanager
 async def running(
     store: Store, reload_error: Exception | None = None, waiting: Sequence[str] = ()
@@ -133,7 +139,8 @@ async def running(
         await until(lambda: supervisor.snapshots()[1].state is State.CONNECTED)
         letters = Letters(supervisor, store, FakeClock())
         switches = Switchboard()
-        control = Control(supervisor, store, letters, switches, reload, "1.2.3")
+        owners = Owners(supervisor, store, FakeClock(), Pairings(FakeClock()), nobody_owns)
+        control = Control(supervisor, store, letters, switches, owners, reload, "1.2.3")
         yield Daemon(control, supervisor, pigeon, reloads, switches)
 
 
@@ -271,3 +278,12 @@ async def test_dead_letters_come_with_the_status(tmp_path: Path) -> None:
         assert [letter.id for letter in status.dead] == [part_id]
         assert (await daemon.control.handle(ours.DeadPrune(ids=(part_id,)))).dead == ()
         assert (await daemon.control.handle(commands.Status())).dead == ()
+
+
+async def test_a_pairing_is_told_with_the_status_and_its_code_is_not(tmp_path: Path) -> None:
+    async with open_store(tmp_path / "db") as store, running(store) as daemon:
+        status = await daemon.control.handle(ours.Pair(account=ACCOUNT, code="48217730"))
+        assert (status.pairing is not None and status.pairing.state) == "waiting"
+        assert len(status.components) == 2
+        assert "48217730" not in status.model_dump_json()
+        assert (await daemon.control.handle(commands.Status())).pairing is None

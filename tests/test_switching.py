@@ -12,7 +12,7 @@ import pytest
 
 from bridge.channel.testing.clock import START, FakeClock, until
 from bridge.config import load
-from bridge.errors import StoreError
+from bridge.errors import BridgeError, StoreError
 from bridge.health import Health, Snapshot, State
 from bridge.ids import AccountId
 from bridge.paths import Home, write_private
@@ -299,3 +299,19 @@ async def test_a_much_used_account_goes_in_several_pieces(tmp_path: Path) -> Non
             await place.store.do(Post(MAIN, reply(NewPart(PartKind.TEXT, "x", f"c{n}"), reply_id=f"r{n}"), 1))
         await place.switches.logout(logout())
         assert await place.store.do(Bind(MAIN, "another")) == ""
+
+
+async def test_a_new_owner_is_written_into_the_account_s_own_table_and_in_effect(tmp_path: Path) -> None:
+    async with opened(tmp_path) as place:
+        await place.switches.own(MAIN, "ou_1")
+        assert place.table() == {"app_id": "cli_1", "owner": "ou_1"}
+        assert "# The team's bot." in place.home.config.read_text()
+        await until(lambda: "feishu:main starts" in place.events)
+        assert not any("console" in event for event in place.events)
+
+
+async def test_an_account_that_is_gone_gets_no_owner_and_no_table(tmp_path: Path) -> None:
+    async with opened(tmp_path) as place:
+        with pytest.raises(BridgeError, match="does not run any more"):
+            await place.switches.own(AccountId("feishu:other"), "ou_1")
+        assert place.home.config.read_text() == SETTINGS

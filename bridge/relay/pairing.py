@@ -68,7 +68,8 @@ class Pairing:
     def tries_left(self) -> int:
         return max(0, TRIES - len(self.wrong))
 
-    def end(self, state: PairState) -> None:
+    def enter(self, state: PairState) -> None:
+        """Whoever follows it is told, also of a further wrong code."""
         self.state = state
         self.followed.tell()
 
@@ -91,7 +92,7 @@ class Pairings:
         register_secret(f"{code[:4]}-{code[4:]}")
         before = self._latest.get(account)
         if before is not None and before.state is PairState.WAITING:
-            before.end(PairState.REPLACED)
+            before.enter(PairState.REPLACED)
         give_up_at = self._clock.monotonic() + CODE_SECONDS
         self._latest[account] = Pairing(account, code, owner, give_up_at, Followed(self._clock))
         return self._latest[account]
@@ -113,7 +114,7 @@ class Pairings:
     def withdraw(self, pairing: Pairing) -> None:
         """The code is worth nothing any more, unless it has come."""
         if pairing.state is PairState.WAITING:
-            pairing.end(PairState.WITHDRAWN)
+            pairing.enter(PairState.WITHDRAWN)
 
     async def run(self, save: Save) -> None:
         """Make owners of those who sent the right codes, for ever."""
@@ -130,7 +131,7 @@ class Pairings:
             pairing.reason = str(error)
         finally:
             log.info("owner.pairing", account=pairing.account, state=state)
-            pairing.end(state)
+            pairing.enter(state)
 
     # --- messages ----------------------------------------------------------
 
@@ -145,7 +146,7 @@ class Pairings:
             return None
         self._look_at_time(pairing)
         if pairing.state is PairState.WAITING and pairing.owner != settings.owner:
-            pairing.end(PairState.CHANGED)
+            pairing.enter(PairState.CHANGED)
         language = language_of(message.text, settings.language)
         if not compare_digest(code, pairing.code):
             return self._wrong(pairing, message, language)
@@ -155,15 +156,14 @@ class Pairings:
         if message.group or pairing.state is not PairState.WAITING:
             return None
         pairing.wrong.add(message.message_id)
-        if not pairing.tries_left:
-            pairing.end(PairState.GUESSED)
+        pairing.enter(pairing.state if pairing.tries_left else PairState.GUESSED)
         return Said(say(Text.PAIR_WRONG, language))
 
     def _right(
         self, pairing: Pairing, settings: ChannelSettings, message: Inbound, language: Language
     ) -> Said | None:
         if message.group and pairing.state is PairState.WAITING:
-            pairing.end(PairState.SHOWN)
+            pairing.enter(PairState.SHOWN)
         is_over = pairing.state not in (PairState.WAITING, PairState.SAVING, PairState.PAIRED)
         if message.group or is_over or (pairing.chat is not None and pairing.chat.owner != message.sender):
             return Said(say(Text.PAIR_OVER, language))
@@ -174,7 +174,7 @@ class Pairings:
     def _taken(self, pairing: Pairing, chat: OwnerChat) -> None:
         """The message with the right code is durable."""
         if pairing.state is PairState.WAITING:
-            pairing.end(PairState.SAVING)
+            pairing.enter(PairState.SAVING)
             self._won.put_nowait((pairing, chat))
 
     def _chat(self, account: AccountId, message: Inbound, language: Language) -> OwnerChat:
@@ -188,9 +188,9 @@ class Pairings:
         if pairing.state is not PairState.WAITING:
             return
         if self._clock.monotonic() >= pairing.give_up_at:
-            pairing.end(PairState.EXPIRED)
+            pairing.enter(PairState.EXPIRED)
         elif pairing.followed.is_abandoned:
-            pairing.end(PairState.WITHDRAWN)
+            pairing.enter(PairState.WITHDRAWN)
 
 
 def code_in(message: Inbound) -> str:

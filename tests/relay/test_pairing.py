@@ -258,7 +258,7 @@ async def test_who_follows_it_is_answered_when_it_is_over_or_in_some_seconds(pla
         assert pairing.state is PairState.SAVING
         following = tasks.create_task(place.pairings.news(pairing))
         await settle()
-        pairing.end(PairState.PAIRED)
+        pairing.enter(PairState.PAIRED)
         await following
     await place.pairings.news(pairing)
 

@@ -1,0 +1,189 @@
+"""What the command line asks about owners, on accounts that note what they are told."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.channel import ChannelSettings
+from bridge.channel.testing.clock import START, FakeClock, settle, until
+from bridge.errors import ConfigError, StoreError
+from bridge.health import Health, Snapshot, State
+from bridge.ids import AccountId
+from bridge.owners import Owners
+from bridge.protocol import ours
+from bridge.relay.pairing import Pairings
+from bridge.relay.texts import Language, Text, say
+from bridge.sessions.contract import ControlError
+from bridge.store.contract import NoteOwner, OpenParts, OwnerChats, Store
+from bridge.store.sqlite import open_store
+from bridge.supervisor import Plan, Supervisor
+from tests.relay.harness import message
+
+MAIN, OWNED, OFF = AccountId("test:main"), AccountId("test:owned"), AccountId("test:off")
+CODE = "48217730"
+
+
+@dataclass
+class Bot:
+    """An account that has contact, and notes which replies it was told of."""
+
+    name: str
+    told: list[str] = field(default_factory=list)
+
+    async def run(self, health: Health) -> None:
+        health.contact()
+        await asyncio.Event().wait()
+
+    async def deliver(self, reply_id: str) -> None:
+        self.told.append(reply_id)
+
+
+@dataclass
+class Place:
+    store: Store
+    clock: FakeClock
+    supervisor: Supervisor
+    pairings: Pairings
+    owners: Owners
+    bots: dict[AccountId, Bot]
+    written: list[tuple[AccountId, str]] = field(default_factory=list)
+    trouble: Exception | None = None
+
+    async def pair(self, account: str = MAIN, code: str = CODE, **words: Any) -> ours.Pairing:
+        return await self.owners.pair(ours.Pair(account=account, code=code, **words))
+
+    async def state(self, id_: str, **words: Any) -> ours.Pairing:
+        return await self.owners.pair(ours.PairState(id=id_, **words))
+
+    def hear(self, text: str, owner: str = "") -> str:
+        """What the account says to a message, once that is durable."""
+        said = self.pairings.answerer(MAIN, ChannelSettings(owner=owner))(message("m1", text, "u7"))
+        assert said is not None
+        said.act()
+        return said.text
+
+
+class Failing:
+    """A store that fails for one kind of step."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.fails: type[object] = int
+
+    async def do(self, step: Any) -> Any:
+        if isinstance(step, self.fails):
+            raise StoreError("full")
+        return await self._store.do(step)
+
+    async def get(self, query: Any) -> Any:
+        return await self._store.get(query)
+
+    def backlog(self) -> int:
+        return 0
+
+
+@asynccontextmanager
+async def opened(tmp_path: Path) -> AsyncIterator[Place]:
+    clock = FakeClock()
+    supervisor, pairings = Supervisor(clock), Pairings(clock)
+    bots = {name: Bot(name) for name in (MAIN, OWNED)}
+
+    def plan(name: AccountId, owner: str, state: State = State.STARTING) -> Plan:
+        first = Snapshot(name, "test", name.partition(":")[2], state, START, user_id=owner)
+        return Plan(first, 1, (lambda: bots[name]) if name in bots else None)
+
+    async with open_store(tmp_path / "db") as file, supervisor.running(), asyncio.TaskGroup() as tasks:
+        await supervisor.reconcile([plan(MAIN, ""), plan(OWNED, "u1"), plan(OFF, "", State.DISABLED)])
+        store = Failing(file)
+
+        async def write(account: AccountId, owner: str) -> None:
+            if place.trouble is not None:
+                raise place.trouble
+            place.written.append((account, owner))
+
+        owners = Owners(supervisor, store, clock, pairings, write)
+        place = Place(store, clock, supervisor, pairings, owners, bots)
+        running = tasks.create_task(owners.run())
+        yield place
+        running.cancel()
+
+
+async def refused(place: Place, **words: Any) -> str:
+    with pytest.raises(ControlError) as caught:
+        await place.pair(**words)
+    assert caught.value.code == "component_error"
+    return str(caught.value)
+
+
+async def test_whoever_sends_the_code_is_written_down_and_notices_go_to_that_chat(tmp_path: Path) -> None:
+    async with opened(tmp_path) as place:
+        pairing = await place.pair()
+        assert (pairing.account, pairing.state, pairing.tries_left) == (MAIN, "waiting", 5)
+        assert (pairing.seconds_left, pairing.owner) == (600, "")
+        assert CODE not in pairing.model_dump_json()
+        assert "you are being made the owner" in place.hear("4821-7730")
+        await until(lambda: place.written == [(MAIN, "u7")])
+        await settle()
+        ended = await place.state(pairing.id)
+        assert (ended.state, ended.owner) == ("paired", "u7")
+        (chat,) = await place.store.get(OwnerChats())
+        assert (chat.account, chat.owner, chat.to) == (MAIN, "u7", "to-u7")
+
+
+async def test_an_account_that_has_an_owner_refuses_unless_another_is_wanted(tmp_path: Path) -> None:
+    async with opened(tmp_path) as place:
+        assert "has an owner already: give --replace" in await refused(place, account=OWNED)
+        assert (await place.pair(OWNED, replace=True)).state == "waiting"
+
+
+async def test_only_an_account_that_runs_can_be_paired(tmp_path: Path) -> None:
+    async with opened(tmp_path) as place:
+        assert "no such account" in await refused(place, account="test:none")
+        assert "test:off is disabled" in await refused(place, account=OFF)
+        for code in ("1234567", "123456789", "1234567x", "１２３４５６７８"):
+            assert "8 digits" in await refused(place, code=code)
+
+
+async def test_a_pairing_can_be_withdrawn_and_one_that_is_not_known_is_told_so(tmp_path: Path) -> None:
+    async with opened(tmp_path) as place:
+        pairing = await place.pair()
+        assert (await place.state(pairing.id, withdraw=True)).state == "withdrawn"
+        assert place.hear(CODE) == say(Text.PAIR_OVER, Language.EN)
+        with pytest.raises(ControlError, match="worth nothing any more"):
+            await place.state("unknown")
+
+
+async def test_who_was_told_to_become_the_owner_learns_that_it_was_not_saved(tmp_path: Path) -> None:
+    async with opened(tmp_path) as place:
+        place.trouble = ConfigError("config.toml: read-only file system")
+        pairing = await place.pair()
+        place.hear(CODE)
+        await until(lambda: bool(place.bots[MAIN].told))
+        await settle()
+        ended = await place.state(pairing.id)
+        assert (ended.state, ended.reason) == ("failed", "config.toml: read-only file system")
+        (part,) = await place.store.get(OpenParts(MAIN))
+        assert (part.body, part.to) == (say(Text.PAIR_FAILED, Language.EN), "to-u7")
+        assert place.bots[MAIN].told == [part.reply_id]
+        assert await place.store.get(OwnerChats()) == ()
+
+
+async def test_a_store_that_takes_nothing_changes_neither_outcome(tmp_path: Path) -> None:
+    async with opened(tmp_path) as place:
+        assert isinstance(place.store, Failing)
+        place.store.fails = NoteOwner
+        pairing = await place.pair()
+        place.hear(CODE)
+        await until(lambda: bool(place.written))
+        await settle()
+        assert (await place.state(pairing.id)).state == "paired"
+        place.store.fails, place.trouble = object, ConfigError("no")
+        pairing = await place.pair()
+        place.hear(CODE)
+        await settle()
+        assert (await place.state(pairing.id)).state == "failed"

@@ -9,7 +9,22 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from bridge.cli import chat, common, config, dead, exec_turn, fake, reload, run, send, session, status, try_it
+from bridge.cli import (
+    chat,
+    common,
+    config,
+    dead,
+    doctor,
+    exec_turn,
+    fake,
+    reload,
+    run,
+    send,
+    service,
+    session,
+    status,
+    try_it,
+)
 from bridge.version import VERSION
 
 
@@ -38,7 +53,9 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"turnbridge {VERSION}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, chat, exec_turn, try_it, status, send, dead, reload, session, config, fake):
+    for command in (
+        run, service, chat, exec_turn, try_it, status, doctor, send, dead, reload, session, config, fake,
+    ):  # fmt: skip
         command.register(commands)
     _name_commands(commands)
     return top

@@ -1,0 +1,89 @@
+"""All that ``turnbridge doctor`` looks at, in the order in which one fault follows from another."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bridge.cli import doctor_accounts, doctor_daemon, doctor_machine, doctor_service
+from bridge.cli.common import typed, visible
+from bridge.cli.findings import Finding, fault, good, warning
+from bridge.errors import ConfigError
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from bridge.accounts import AccountSetup
+    from bridge.config import Config
+    from bridge.paths import Home
+
+NO_VARIABLE = "the environment has no "
+
+
+def examined(where: Home) -> list[Finding]:
+    """Every finding, without secrets. It asks the daemon, the platforms and systemd, and changes nothing."""
+    from bridge.logs import clean
+
+    config = _config(where)
+    findings = [*doctor_machine.machine(where, config)]
+    status, of_daemon = doctor_daemon.status(where)
+    findings += settings(where, status)
+    findings += asyncio.run(outside(where, config, runs=status is not None))
+    findings += of_daemon
+    if status is not None:
+        findings += doctor_daemon.accounts(status, where)
+    findings.append(doctor_service.examined(where))
+    return [replace(each, text=clean(visible(each.text))) for each in findings]
+
+
+def _config(where: Home) -> Config:
+    """The tables that are right; what is wrong is told with the settings."""
+    from bridge.config import Config, load_all
+
+    try:
+        return load_all(where.config)[0]
+    except ConfigError:
+        return Config()
+
+
+def settings(where: Home, status: dict[str, Any] | None) -> list[Finding]:
+    """What ``config check`` finds. A variable may be missing in this shell alone: then the daemon has it."""
+    from bridge.cli.config_check import findings
+
+    wrong, odd = findings(where)
+    cure = f"do what it says, then see: {typed(where, 'config check')}"
+    well = [one["id"] for one in status["components"] if one["state"] != "failed"] if status else []
+    found = [good("settings", str(where.config))] if not wrong else []
+    for line in wrong:
+        if NO_VARIABLE in line and any(f"channels.{name.replace(':', '.')}." in line for name in well):
+            found.append(warning("settings", line, "the daemon has it: set it in this shell, too"))
+        else:
+            found.append(fault("settings", line, cure))
+    return found + [warning("settings", line, cure) for line in odd]
+
+
+async def outside(where: Home, config: Config, *, runs: bool) -> list[Finding]:
+    """What is asked over the network: the platforms and, while the daemon ``runs``, itself from outside."""
+    from bridge.channel import Http
+    from bridge.channel.http import http_session
+
+    url = config.web.public_url
+    async with http_session() as session:
+        http = Http(session)
+        made, findings = doctor_accounts.made(enabled(where, config), http, url)
+        findings += await doctor_accounts.platforms(made, where, http.clock)
+        if runs:
+            pushed = [one.account for one in made if one.is_pushed]
+            findings += await doctor_daemon.public(pushed, config, http)
+    return findings
+
+
+def enabled(where: Home, config: Config) -> list[AccountSetup]:
+    """The accounts that can run and are switched on."""
+    from bridge import registry
+    from bridge.accounts import AccountSetup, accounts
+
+    found = accounts(config, where, registry.channels(), os.environ)
+    return [one for one in found if isinstance(one, AccountSetup) and one.enabled]

@@ -1,0 +1,129 @@
+"""``turnbridge service``: the daemon as a service of this user's systemd, hardened."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING
+
+from bridge.cli.common import NotRunningError, add_home, ask_daemon, home, typed
+from bridge.errors import BridgeError
+
+if TYPE_CHECKING:
+    from bridge.cli.common import Commands
+    from bridge.paths import Home
+
+START_SECONDS = 20.0
+PAUSE_SECONDS = 0.05
+
+
+def register(commands: Commands) -> None:
+    parser = commands.add_parser("service", help="run the daemon as a service of this user's systemd")
+    add_home(parser)
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    install = actions.add_parser(
+        "install", help="install, enable and start it; again when folders were changed"
+    )
+    install.add_argument(
+        "--print", action="store_true", dest="is_shown", help="print the unit, and do nothing"
+    )
+    uninstall = actions.add_parser("uninstall", help="stop and remove it; the home stays as it is")
+    status = actions.add_parser("status", help="show whether it is installed, enabled and running")
+    status.add_argument("--json", action="store_true", help="print JSON")
+    for action, run in ((install, run_install), (uninstall, run_uninstall), (status, run_status)):
+        add_home(action, is_action=True)
+        action.set_defaults(run=run)
+
+
+def run_install(args: argparse.Namespace) -> int:
+    """Exit 0 once the daemon answers, 2 when the settings are wrong, else 1."""
+    from bridge.cli import service_unit, systemd
+
+    where = home(args)
+    unit, text = service_unit.unit_of(where), service_unit.text_of(where)
+    if args.is_shown:
+        print(text, end="")
+        return 0
+    service_unit.refuse_foreign(unit, text)
+    if not systemd.is_there():
+        start = " ".join(service_unit.quoted(word) for word in service_unit.command(where))
+        raise systemd.ServiceError(
+            f"this user has no systemd here: have another service manager run: {start}"
+        )
+    if systemd.says("is-active", unit.name) != "active" and answers(where):
+        raise systemd.ServiceError(
+            f"a daemon runs already on {where.root}, and not as a service: stop that first"
+        )
+    unit.path.parent.mkdir(parents=True, exist_ok=True)
+    unit.path.write_text(text, encoding="utf-8")
+    for words in (("daemon-reload",), ("enable", unit.name), ("restart", unit.name)):
+        systemd.systemctl(*words)
+    log = f"journalctl --user -u {unit.name}"
+    if not _started(where):
+        raise systemd.ServiceError(
+            f"{unit.path} is installed, but the daemon does not answer: see why: {log}"
+        )
+    print(f"{unit.path}: installed and running; its log: {log}")
+    if not systemd.lingers():
+        print("it stops when you log out; to keep it: loginctl enable-linger")
+    print(f"how it is, at any time: {typed(where, 'doctor')}")
+    return 0
+
+
+def run_uninstall(args: argparse.Namespace) -> int:
+    """Exit 0 when it is gone, also when it was not there."""
+    from bridge.cli import service_unit, systemd
+
+    where = home(args)
+    unit = service_unit.unit_of(where)
+    if unit.read() is None:
+        print(f"{unit.path} is not there: nothing to do")
+        return 0
+    has_systemd = systemd.is_there()
+    if has_systemd:
+        systemd.systemctl("disable", "--now", unit.name)
+    unit.path.unlink()
+    if has_systemd:
+        systemd.systemctl("daemon-reload")
+    print(f"{unit.path}: stopped and removed; {where.root} stays as it is")
+    return 0
+
+
+def run_status(args: argparse.Namespace) -> int:
+    """Exit 0 when it runs, 3 when it is installed and does not, 1 when it is not installed."""
+    from bridge.cli import service_unit, systemd
+    from bridge.cli.doctor_service import examined
+
+    where = home(args)
+    unit = service_unit.unit_of(where)
+    active, is_installed = systemd.says("is-active", unit.name), unit.read() is not None
+    finding = examined(where)
+    if args.json:
+        found = {"unit": unit.name, "path": str(unit.path), "installed": is_installed, "active": active}
+        found["enabled"] = systemd.says("is-enabled", unit.name)
+        print(json.dumps({**found, "finding": finding.as_json()}, ensure_ascii=False))
+    else:
+        print(f"{finding.text}\n{finding.cure}".rstrip())
+    if not is_installed:
+        return 1
+    return 0 if active == "active" else 3
+
+
+def answers(where: Home) -> bool:
+    """Whether a daemon runs on ``where``, well or not."""
+    try:
+        ask_daemon(where, {"action": "status"})
+    except NotRunningError:
+        return False
+    except BridgeError:
+        return True
+    return True
+
+
+def _started(where: Home) -> bool:
+    from time import monotonic, sleep
+
+    until = monotonic() + START_SECONDS
+    while not (does := answers(where)) and monotonic() < until:
+        sleep(PAUSE_SECONDS)
+    return does

@@ -1,0 +1,148 @@
+"""The systemd unit of one home: what the daemon may do as a service, and how it is started again."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bridge.cli.systemd import ServiceError
+
+if TYPE_CHECKING:
+    from bridge.config import Config
+    from bridge.paths import Home
+
+NAME = "turnbridge"
+SPARE_SECONDS = 7  # beyond daemon.stop_seconds: the daemon ends itself two seconds after those
+TEMPORARY = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - a service has its own, and empty
+
+UNIT = """\
+# Made by "turnbridge service install", which writes it anew. For more: systemctl --user edit {name}
+[Unit]
+Description=Turnbridge of {root}
+StartLimitIntervalSec=0
+
+[Service]
+ExecStart={start}
+# The variables that config.toml names, NAME=value, one a line, in a private file.
+EnvironmentFile=-{environment}
+Restart=on-failure
+RestartSec=5
+# Wrong settings: starting again changes nothing.
+RestartPreventExitStatus=2
+TimeoutStopSec={stop}
+LimitNOFILE=65536
+UMask=0077
+NoNewPrivileges=yes
+PrivateTmp=yes
+ProtectSystem=strict
+ReadWritePaths={writable}
+ProtectControlGroups=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+
+[Install]
+WantedBy=default.target
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The service of one home: what it is called, and where its file is."""
+
+    name: str
+    path: Path
+
+    def read(self) -> str | None:
+        """What is installed; None: nothing."""
+        try:
+            return self.path.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return None
+
+
+def unit_of(where: Home) -> Unit:
+    """``turnbridge`` for the usual home; for any other with its folder's name."""
+    from bridge.paths import Home
+
+    own = re.sub(r"[^A-Za-z0-9_-]+", "-", where.root.name).strip("-") or "home"
+    is_usual = where.root == Home(Path("~/.turnbridge").expanduser()).root
+    name = NAME if is_usual else f"{NAME}-{own}"
+    settings = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+    return Unit(name, settings / "systemd" / "user" / f"{name}.service")
+
+
+def text_of(where: Home) -> str:
+    """The unit as it is to be: outside of the home only the folders that agents work in can be written.
+
+    Raises:
+        ConfigError: the settings cannot be read.
+        ServiceError: a path cannot stand in a unit, or is in a folder that a service does not see.
+    """
+    from bridge.config import load
+
+    config = load(where.config)
+    outside = [folder for folder in workspaces(config) if not folder.is_relative_to(where.root)]
+    for path in (where.root, *outside):
+        if any(path.is_relative_to(folder) for folder in TEMPORARY):
+            raise ServiceError(f"{path}: a service has temporary folders of its own: move it elsewhere")
+    writable = [str(where.root), *(f"-{folder}" for folder in outside)]
+    text = UNIT.format(
+        name=unit_of(where).name,
+        root=escaped(str(where.root)),
+        start=" ".join(quoted(word.replace("$", "$$")) for word in command(where)),
+        environment=escaped(str(where.root / "environment")),
+        stop=math.ceil(config.daemon.stop_seconds) + SPARE_SECONDS,
+        writable=" ".join(quoted(path) for path in writable),
+    )
+    if not text.replace("\n", "").isprintable() or "\n" in f"{where.root}{outside}":
+        raise ServiceError(f"a path of {where.config} cannot stand in a unit: choose a plainer one")
+    return text
+
+
+def refuse_foreign(unit: Unit, text: str) -> None:
+    """Raises ServiceError where the unit that is installed is another home's, or somebody else's."""
+    installed = unit.read()
+    if installed is not None and _whose(installed) != _whose(text):
+        raise ServiceError(f"{unit.path} is not this home's: give this home's folder another name")
+
+
+def workspaces(config: Config) -> list[Path]:
+    """The folders that the settings name for agents to work in, whatever else is wrong with an account."""
+    accounts = [account for tables in config.channels.values() for account in tables.values()]
+    named = {config.daemon.workspace, *(str(account.get("workspace") or "") for account in accounts)}
+    return sorted(Path(each) for each in named if os.path.isabs(each))
+
+
+def command(where: Home) -> list[str]:
+    """What starts the daemon, by its path: as it was called now, or as it stands beside this Python."""
+    called, beside = Path(sys.argv[0]).absolute(), Path(sys.executable).parent / "turnbridge"
+    program = called if called.name == "turnbridge" and called.exists() else beside
+    return [str(program), "run", "--home", str(where.root)]
+
+
+def quoted(word: str) -> str:
+    r"""``word`` as one word of a unit.
+
+    >>> quoted("/a")
+    '/a'
+    >>> quoted('/a b/100%"')
+    '"/a b/100%%\\""'
+    """
+    inner = escaped(word).replace("\\", "\\\\").replace('"', '\\"')
+    return word if re.fullmatch(r"[A-Za-z0-9_/.:@+,-]*", word) else f'"{inner}"'
+
+
+def escaped(text: str) -> str:
+    """``text`` without systemd's own use of ``%``."""
+    return text.replace("%", "%%")
+
+
+def _whose(text: str) -> str:
+    return next((line for line in text.splitlines() if line.startswith("Description=")), "")

@@ -1,0 +1,63 @@
+"""Asking this user's systemd, and saying what it said."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+from bridge.errors import BridgeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+CALL_SECONDS = 60.0
+
+
+class ServiceError(BridgeError):
+    """systemd did not do it, or is not there; its text says what to do."""
+
+
+def is_there() -> bool:
+    """Whether this user has a systemd here."""
+    if not shutil.which("systemctl"):
+        return False
+    return _call(["systemctl", "--user", "is-system-running"]).stdout.strip() not in (
+        "",
+        "offline",
+        "unknown",
+    )
+
+
+def systemctl(*words: str) -> None:
+    """Raises ServiceError with its own words when it did not do it."""
+    done = _call(["systemctl", "--user", *words])
+    if done.returncode:
+        said = " ".join(done.stderr.split()) or f"code {done.returncode}"
+        raise ServiceError(f"systemctl --user {' '.join(words)}: {said}")
+
+
+def says(question: str, name: str) -> str:
+    """The one word that it answers, "unknown" for none: ``active`` to ``is-active``, for example."""
+    if not shutil.which("systemctl"):
+        return "unknown"
+    return _call(["systemctl", "--user", question, name]).stdout.strip() or "unknown"
+
+
+def lingers() -> bool:
+    """Whether this user's services run while nobody is logged in; True where that cannot be told."""
+    if not shutil.which("loginctl"):
+        return True
+    done = _call(["loginctl", "show-user", str(os.geteuid()), "--property=Linger", "--value"])
+    return done.returncode != 0 or done.stdout.strip() != "no"
+
+
+def _call(words: Iterable[str]) -> subprocess.CompletedProcess[str]:
+    asked = [*words]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, timeout=CALL_SECONDS, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise ServiceError(
+            f"{' '.join(asked)}: no answer in {CALL_SECONDS:.0f} seconds: try again"
+        ) from error

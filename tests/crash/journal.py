@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,7 +47,7 @@ class Journal:
         self.seen: dict[str, list[Seen]] = {}
         self.answered: set[tuple[str, str]] = set()
         self.posted: dict[str, str] = {}  # unprompted messages that the daemon confirmed, and their account
-        self.retried: set[str] = set()  # of these, which the operator sent once more
+        self.retried: Counter[str] = Counter()  # of these, how often the operator sent one once more
         self._read: dict[str, int] = {}
 
     def add(self, message: Message) -> Message:

@@ -275,8 +275,10 @@ def _judge_posted(journal: Journal, rows: dict[tuple[str, str], Row], verdict: V
     for token in journal.posted:
         times = texts[f"{UNPROMPTED} {token}"]
         verdict.counts["unprompted"] += 1
-        if times > 1 + (token in journal.retried):
-            verdict.breach("an unprompted message was doubled", more=token)
+        retried = journal.retried[token]
+        if times > 1 + retried:
+            told = f"{token}: seen {times} times, sent once more {retried} times"
+            verdict.breach("an unprompted message was doubled", more=told)
         if not times and token not in shown:
             verdict.counts["unprompted and refused"] += 1
 

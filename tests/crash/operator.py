@@ -44,7 +44,7 @@ async def _look_after(home: Home, journal: Journal, rng: random.Random) -> None:
     letter = rng.choice(letters)
     (shown,) = await _ask(home, action="dead_show", id=letter["id"])
     if shown["text"].startswith(UNPROMPTED):
-        journal.retried |= set(TOKEN.findall(shown["text"]))  # it may have arrived before it was refused
+        journal.retried.update(TOKEN.findall(shown["text"]))  # it may have arrived before it was refused
         await _ask(home, action="dead_retry", ids=[letter["id"]])
     elif rng.random() < 0.3:
         await _ask(home, action="dead_prune", ids=[letter["id"]])

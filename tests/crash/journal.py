@@ -1,8 +1,8 @@
 """What people sent and what they saw: the only things that the judge believes beside the database."""
 
 import time
-from collections.abc import Iterator
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 

@@ -48,6 +48,8 @@ class ChannelSettings(BaseModel):
     workspace: str = ""
     owner: str = ""
     senders: Literal["owner", "anyone"] | tuple[str, ...] = "owner"
+    messages_per_minute: Annotated[int, Field(ge=0, le=10_000)] = 0
+    turns_per_day: Annotated[int, Field(ge=0, le=100_000)] = 0
     remote_tools: RemoteTools = RemoteTools.NONE
     approvals: Literal["auto"] = "auto"
     language: Literal["auto", "en", "zh"] = "auto"

@@ -38,6 +38,7 @@ from bridge.relay.contact import Health, OnlyTrouble, PlatformClock, Trouble, pr
 from bridge.relay.conversations import Conversations
 from bridge.relay.delivery import Delivery, Terms
 from bridge.relay.intake import nothing_apart
+from bridge.relay.limits import DAY_MS, Limit, SenderLimits
 from bridge.relay.live import Live
 from bridge.relay.notices import OwnerNote
 from bridge.relay.offers import Offers
@@ -64,6 +65,7 @@ from bridge.store.contract import (
     PartsOf,
     Post,
     Recover,
+    SenderTurns,
 )
 
 RETRY_LATER = Answer(503, b'{"error":"not ready, try again"}', headers={"Retry-After": "5"})
@@ -204,7 +206,9 @@ class Account:
             log=self._log,
             meter=setup.meter,
         )
-        room = ClaimRoom(limits, self._clock)
+        own = setup.settings
+        senders = SenderLimits(own.messages_per_minute, own.turns_per_day, own.owner, self._clock)
+        room = ClaimRoom(limits, self._clock, senders)
         conversations = Conversations(work, room, tasks)
         changes = Changes(work, conversations, tasks, delivery.drop)
         responses = self._responses(channel, offers, delivery, conversations)
@@ -240,6 +244,10 @@ class Account:
         """
         await self._store.do(Recover(self._setup.name))
         last = await self._take_up(run, 0)
+        if self._setup.settings.turns_per_day:
+            now_ms = unix_ms(self._clock.now())
+            since = SenderTurns(self._setup.name, now_ms - DAY_MS, Limit.DAY)
+            run.room.senders.remember(await self._store.get(since), now_ms)
         for one, inbound in await self._still_wanted():  # no await here: what is started needs the run known
             run.room.take(one.conversation)
             run.conversations.enqueue(one.conversation, run.work.taken_up(one, inbound))

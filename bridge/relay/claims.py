@@ -134,7 +134,7 @@ class Claims:
             self._tasks.spawn(self._deliver(message.reply.reply_id), "notice")
         if one.decision.said is not None:
             one.decision.said.act()
-        if one.decision.fate is Fate.BUSY:
+        if one.decision.fate in (Fate.BUSY, Fate.OVER):
             return Claimed.BUSY
         answered = one.decision.fate in (Fate.NOTICE, Fate.SAID)
         return Claimed.ACCEPTED if answered else self._ignored(one)

@@ -19,6 +19,7 @@ from bridge.values import value
 
 ID_BYTES = 256
 NOWHERE = ConversationKey("")
+_COUNTED = (Fate.WORK, Fate.BUSY, Fate.NOTICE)  # against what a sender may write in a minute
 
 
 @value
@@ -37,8 +38,12 @@ class Draft:
         """The item was not stored: what it took is free again."""
         if self.message is None:
             return
+        if self.decision.fate in _COUNTED:
+            room.senders.give_back(self.conversation, turn=self.decision is WORK)
         if self.decision.fate is Fate.WORK:
             room.give_back(self.conversation)
+        elif self.decision.fate is Fate.OVER and self.message.reply is not None:
+            room.senders.not_told(self.conversation, self.decision.reason)
         elif self.decision.fate is Fate.BUSY and self.message.reply is not None:
             room.not_noticed(self.conversation)
 
@@ -65,6 +70,7 @@ def draft(
     if decision is WORK:
         message = _message(item, conversation, MessageState.CLAIMED)
         room.take(conversation)  # last: nothing fails behind it
+        room.senders.take(conversation, turn=True)
         return Draft(decision, message, item, conversation)
     reply = _notice(decision, item, conversation, language)
     state = MessageState.SEEN if reply is None else MessageState.ANSWERED
@@ -73,6 +79,10 @@ def draft(
         message = replace(message, effect=decision.said.effect)
     if decision.fate is Fate.BUSY and reply is not None:
         room.noticed(conversation)
+    if decision.fate is Fate.OVER and reply is not None:
+        room.senders.told(conversation, decision.reason)
+    if decision.fate in _COUNTED:
+        room.senders.take(conversation, turn=False)
     return Draft(decision, message, item, conversation)
 
 

@@ -10,7 +10,10 @@ from typing import Literal, Protocol
 from bridge.channel import FileKind, Ignored, Inbound, Unreadable
 from bridge.ids import ConversationKey
 from bridge.relay.ahead import NOBODY, Ahead, Said, first
+from bridge.relay.limits import Excess, Limit
 from bridge.relay.texts import Text
+
+_OVER = {Limit.MINUTE: Text.TOO_FAST, Limit.DAY: Text.TOO_MANY_TODAY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,10 @@ class Policy:
 
 
 class Room(Protocol):
+    def over(self, conversation: ConversationKey) -> Excess | None:
+        """What the sender has used up, None while one more message is taken."""
+        ...
+
     def admits(self, conversation: ConversationKey, owner: bool) -> bool:
         """Whether one more message of ``conversation`` can be claimed now."""
         ...
@@ -50,6 +57,7 @@ class Fate(StrEnum):
     SEEN = "seen"  # stored as seen, nothing else
     NOTICE = "notice"  # answered at once by a fixed, transient text
     BUSY = "busy"  # no room
+    OVER = "over"  # its sender has used up what one person may ask
     SAID = "said"  # answered at once, ahead of the queue
     WORK = "work"
 
@@ -95,6 +103,8 @@ def classify(
         return Decision(Fate.SEEN, reason)
     if (said := first(ahead.for_answered, item)) is not None:
         return Decision(Fate.SAID, "said", said=said)
+    if (excess := room.over(conversation)) is not None:
+        return Decision(Fate.OVER, excess.limit, _OVER[excess.limit] if excess.tell else None)
     if is_bare_voice(item):
         return Decision(Fate.NOTICE, "voice", Text.VOICE)
     if not room.admits(conversation, policy.is_owner(item)):

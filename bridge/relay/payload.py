@@ -40,7 +40,7 @@ def conversation_of(message: Inbound) -> ConversationKey:
     if key.count("\0") == _DIVIDERS and "\\" not in key:
         return ConversationKey(key)
     parts = (kind, message.chat, message.sender, message.thread)
-    return ConversationKey("\0".join(map(_escaped, parts)))
+    return ConversationKey("\0".join(map(escaped, parts)))
 
 
 def is_from(conversation: ConversationKey, chat: str, sender: str) -> bool:
@@ -48,10 +48,16 @@ def is_from(conversation: ConversationKey, chat: str, sender: str) -> bool:
     if not conversation:
         return True
     _, own_chat, own_sender, _ = conversation.split("\0")
-    return (not chat or _escaped(chat) == own_chat) and (not sender or _escaped(sender) == own_sender)
+    return (not chat or escaped(chat) == own_chat) and (not sender or escaped(sender) == own_sender)
 
 
-def _escaped(part: str) -> str:
+def sender_in(conversation: ConversationKey) -> str:
+    """Who writes in it, ``escaped``; "" for none."""
+    return conversation.split("\0")[2] if conversation else ""
+
+
+def escaped(part: str) -> str:
+    """An id as it stands in a key."""
     return part.replace("\\", "\\\\").replace("\0", "\\0")
 
 

@@ -11,18 +11,26 @@ from contextlib import asynccontextmanager
 from bridge.clock import Clock
 from bridge.config import LimitsTable
 from bridge.ids import ConversationKey
+from bridge.relay.limits import Excess, SenderLimits
 
 NOTICES_KEPT = 4096
 
 
 class ClaimRoom:
-    """Counts open claims. A share is the owner's alone, so that strangers cannot lock the owner out."""
+    """Counts open claims. A share is the owner's alone, so that strangers cannot lock the owner out.
 
-    def __init__(self, limits: LimitsTable, clock: Clock) -> None:
+    ``senders`` counts for itself: what one person may ask of the account, also of what is over.
+    """
+
+    def __init__(self, limits: LimitsTable, clock: Clock, senders: SenderLimits | None = None) -> None:
         self._limits, self._clock = limits, clock
+        self.senders = senders or SenderLimits(0, 0, "", clock)
         self._claims: Counter[ConversationKey] = Counter()
         self._total = 0
         self._notices: OrderedDict[ConversationKey, float] = OrderedDict()
+
+    def over(self, conversation: ConversationKey) -> Excess | None:
+        return self.senders.over(conversation) if self.senders.is_limited else None
 
     def admits(self, conversation: ConversationKey, owner: bool) -> bool:
         limits = self._limits
@@ -47,6 +55,14 @@ class ClaimRoom:
     def not_noticed(self, conversation: ConversationKey) -> None:
         """The notice did not come about: it is due again."""
         self._notices.pop(conversation, None)
+
+    @property
+    def total(self) -> int:
+        return self._total
+
+    def count(self, conversation: ConversationKey) -> int:
+        """The conversation's open claims, with those that are being stored."""
+        return self._claims[conversation]
 
     def take(self, conversation: ConversationKey) -> None:
         self._claims[conversation] += 1

@@ -14,6 +14,8 @@ class Language(StrEnum):
 
 class Text(StrEnum):
     BUSY = "busy"
+    TOO_FAST = "too_fast"
+    TOO_MANY_TODAY = "too_many_today"
     VOICE = "voice"
     BLANK = "blank"
     UNREADABLE_TYPE = "unreadable_type"
@@ -55,6 +57,8 @@ class Text(StrEnum):
 
 _EN = {
     Text.BUSY: "I have too many messages waiting right now. Please send this again in a little while.",
+    Text.TOO_FAST: "You are writing faster than I may take it in. Please wait a minute and send this again.",
+    Text.TOO_MANY_TODAY: "You have asked as much as one person may ask me in 24 hours. Please come back later.",
     Text.VOICE: "I cannot listen to voice messages. Please write it as text.",
     Text.BLANK: "There is nothing in your message that I can read. Please write what you would like.",
     Text.UNREADABLE_TYPE: "I cannot open this kind of file from this chat, and there was no text with it.",
@@ -102,6 +106,8 @@ _EN = {
 }
 _ZH = {
     Text.BUSY: "现在等待处理的消息太多，请稍后再发一次。",
+    Text.TOO_FAST: "您发得太快了，请等一分钟再发一次。",
+    Text.TOO_MANY_TODAY: "您在 24 小时内的提问次数已达上限，请晚些时候再来。",
     Text.VOICE: "我听不了语音消息，请用文字发送。",
     Text.BLANK: "这条消息里没有我能读的内容，请写下您的需要。",
     Text.UNREADABLE_TYPE: "我不能在这个聊天里打开这种文件，而且消息里没有文字。",

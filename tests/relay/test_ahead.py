@@ -9,6 +9,7 @@ from bridge.clock import unix_ms
 from bridge.ids import ConversationKey
 from bridge.relay.ahead import NOBODY, Ahead, Said, first
 from bridge.relay.intake import Fate, Policy, classify
+from bridge.relay.limits import Excess
 from bridge.relay.payload import conversation_of
 from bridge.store.contract import Effect, OpenMessages
 from tests.relay.harness import NAME, STRANGER, Desk, desk, message
@@ -22,6 +23,9 @@ OWNER = Policy("u9", "owner", tools=False)
 
 class NoRoom:
     """It is not asked for what is answered ahead."""
+
+    def over(self, conversation: ConversationKey) -> Excess | None:
+        raise AssertionError
 
     def admits(self, conversation: ConversationKey, owner: bool) -> bool:
         raise AssertionError

@@ -1,13 +1,15 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from bridge.channel import Edited, Ignored, Inbound, Recalled, Unreadable
+from bridge.channel import Edited, FileKind, Ignored, Inbound, Recalled, RemoteFile, Unreadable
 from bridge.channel.testing.clock import FakeClock
 from bridge.config import LimitsTable
 from bridge.ids import ConversationKey
-from bridge.relay.draft import draft
+from bridge.relay.draft import Draft, draft
 from bridge.relay.intake import Fate, Policy
+from bridge.relay.limits import Excess, Limit, SenderLimits
 from bridge.relay.payload import conversation_of, decode
 from bridge.relay.room import ClaimRoom
 from bridge.store.contract import MessageState
@@ -99,3 +101,51 @@ def test_what_is_only_seen_takes_no_room_and_says_why() -> None:
     assert one.message is not None
     assert (one.message.state, one.message.reason, one.message.payload) == (MessageState.SEEN, "asked", "")
     assert own.admits(conversation_of(MESSAGE), owner=True)
+
+
+# --- limits of one sender
+
+
+def limited(messages_per_minute: int = 0, turns_per_day: int = 0, **limits: int) -> ClaimRoom:
+    clock = FakeClock()
+    senders = SenderLimits(messages_per_minute, turns_per_day, "owner", clock)
+    return ClaimRoom(LimitsTable.model_validate(limits), clock, senders)
+
+
+def drafted(own: ClaimRoom, message_id: str, **changes: Any) -> Draft:
+    return draft(replace(MESSAGE, message_id=message_id, **changes), POLICY, own, "auto")
+
+
+def test_what_is_over_is_told_once_keeps_no_content_and_holds_no_room() -> None:
+    own = limited(turns_per_day=1, conversation_claims=2)
+    drafted(own, "m1")
+    told, silent = drafted(own, "m2"), drafted(own, "m3")
+    assert told.message is not None
+    assert silent.message is not None
+    assert (told.decision.fate, told.message.reason) == (Fate.OVER, "turns_per_day")
+    assert told.message.reply is not None
+    assert told.message.reply.transient
+    assert told.message.payload == ""
+    assert (silent.decision.fate, silent.message.state) == (Fate.OVER, MessageState.SEEN)
+    assert own.admits(conversation_of(MESSAGE), owner=False)
+
+
+def test_what_was_not_stored_did_not_count_and_told_nobody() -> None:
+    own = limited(messages_per_minute=1, turns_per_day=1)
+    first = drafted(own, "m1")
+    over = drafted(own, "m2")
+    assert over.decision.fate is Fate.OVER
+    over.give_back(own)
+    assert own.over(conversation_of(MESSAGE)) == Excess(Limit.DAY, tell=True)
+    first.give_back(own)
+    assert own.over(conversation_of(MESSAGE)) is None
+
+
+def test_messages_that_are_answered_at_once_count_as_messages_and_not_as_turns() -> None:
+    own = limited(messages_per_minute=3, turns_per_day=2, conversation_claims=1)
+    voice = drafted(own, "m1", text="", files=(RemoteFile("k", FileKind.AUDIO),))
+    work, busy = drafted(own, "m2"), drafted(own, "m3")
+    assert [one.decision.fate for one in (voice, work, busy)] == [Fate.NOTICE, Fate.WORK, Fate.BUSY]
+    assert own.over(conversation_of(MESSAGE)) == Excess(Limit.MINUTE, tell=True)
+    busy.give_back(own)
+    assert own.over(conversation_of(MESSAGE)) is None

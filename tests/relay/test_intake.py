@@ -5,7 +5,9 @@ import pytest
 
 from bridge.channel import FileKind, Ignored, Inbound, RemoteFile, Unreadable
 from bridge.ids import ConversationKey
+from bridge.relay.ahead import Ahead, Said
 from bridge.relay.intake import Decision, Fate, Policy, classify, set_aside
+from bridge.relay.limits import Excess, Limit
 from bridge.relay.payload import conversation_of
 from bridge.relay.texts import Text
 
@@ -18,6 +20,10 @@ class FakeRoom:
     free: bool = True
     notice: bool = True
     asked_as_owner: bool | None = None
+    excess: Excess | None = None
+
+    def over(self, conversation: ConversationKey) -> Excess | None:
+        return self.excess
 
     def admits(self, conversation: ConversationKey, owner: bool) -> bool:
         self.asked_as_owner = owner
@@ -116,3 +122,24 @@ def test_a_message_that_is_only_seen_says_why_but_not_to_strangers() -> None:
     assert decision == Decision(Fate.SEEN, "asked_for_answer")
     stranger = replace(MESSAGE, sender="stranger")
     assert classify(stranger, key, owner(), room, lambda item: "asked").reason == "sender_not_answered"
+
+
+@pytest.mark.parametrize(("limit", "text"), [(Limit.MINUTE, Text.TOO_FAST), (Limit.DAY, Text.TOO_MANY_TODAY)])
+def test_who_asks_too_much_is_told_so_once_and_then_nothing(limit: Limit, text: Text) -> None:
+    for tell, told in ((True, text), (False, None)):
+        room = FakeRoom(free=False, excess=Excess(limit, tell))
+        assert decide(replace(MESSAGE, text="", files=(VOICE,)), owner(), room) == Decision(
+            Fate.OVER, limit, told
+        )
+
+
+def test_a_command_is_answered_whatever_its_sender_has_used_up() -> None:
+    room = FakeRoom(excess=Excess(Limit.MINUTE, True))
+    ahead = Ahead(for_answered=[lambda message: Said("stopped")])
+    decision = classify(MESSAGE, conversation_of(MESSAGE), owner(), room, ahead=ahead)
+    assert decision.fate is Fate.SAID
+
+
+def test_who_is_not_answered_is_not_told_of_limits_either() -> None:
+    room = FakeRoom(excess=Excess(Limit.MINUTE, True))
+    assert decide(replace(MESSAGE, sender="u2"), owner(), room) == Decision(Fate.SEEN, "sender_not_answered")

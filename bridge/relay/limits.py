@@ -1,0 +1,140 @@
+"""How much one person may ask of an account: messages a minute and turns a day. The owner may ask for more.
+
+A window slides: what counts is the last minute and the last 24 hours, wherever the person wrote.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from bridge.clock import Clock
+from bridge.ids import ConversationKey
+from bridge.relay import payload
+from bridge.store.contract import SenderTurn
+
+MINUTE_SECONDS, DAY_SECONDS, DAY_MS = 60.0, 86_400.0, 86_400_000
+SENDERS_KEPT = 65_536  # whoever has so many ids is stopped by no limit of one
+
+
+class Limit(StrEnum):
+    """What is reached. The values are the settings' names, and the reasons in the record."""
+
+    MINUTE = "messages_per_minute"
+    DAY = "turns_per_day"
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """``tell``: the sender was not told yet in this window."""
+
+    limit: Limit
+    tell: bool
+
+
+@dataclass(slots=True)
+class _Sender:
+    times: deque[float] = field(default_factory=deque)  # of what counted, oldest first
+    told_at: float | None = None
+
+
+class Window:
+    """At most ``most`` in any ``seconds``, for each sender; 0 is no limit."""
+
+    def __init__(self, most: int, seconds: float, clock: Clock) -> None:
+        self.most, self.seconds, self._clock = most, seconds, clock
+        self._senders: OrderedDict[str, _Sender] = OrderedDict()
+
+    def is_full(self, sender: str) -> bool:
+        return self.most > 0 and len(self._of(sender).times) >= self.most
+
+    def is_told(self, sender: str) -> bool:
+        told_at = self._of(sender).told_at
+        return told_at is not None and self._clock.monotonic() - told_at < self.seconds
+
+    def take(self, sender: str, age_seconds: float = 0.0) -> None:
+        """Count one more, of so long ago; what is remembered comes in its order, and before what is new."""
+        if self.most:
+            self._of(sender).times.append(self._clock.monotonic() - age_seconds)
+
+    def give_back(self, sender: str) -> None:
+        """The newest one did not come about."""
+        if self.most and (times := self._of(sender).times):
+            times.pop()
+
+    def tell(self, sender: str, age_seconds: float = 0.0) -> None:
+        self._of(sender).told_at = self._clock.monotonic() - age_seconds
+
+    def not_told(self, sender: str) -> None:
+        self._of(sender).told_at = None
+
+    def _of(self, sender: str) -> _Sender:
+        """What is known of ``sender``, without what is over."""
+        known = self._senders.setdefault(sender, _Sender())
+        self._senders.move_to_end(sender)
+        if len(self._senders) > SENDERS_KEPT:
+            self._senders.popitem(last=False)
+        over = self._clock.monotonic() - self.seconds
+        while known.times and known.times[0] <= over:
+            known.times.popleft()
+        return known
+
+
+class SenderLimits:
+    """Both windows of an account's senders, each found by a conversation of theirs."""
+
+    def __init__(self, messages_per_minute: int, turns_per_day: int, owner: str, clock: Clock) -> None:
+        self._windows = {
+            Limit.DAY: Window(turns_per_day, DAY_SECONDS, clock),
+            Limit.MINUTE: Window(messages_per_minute, MINUTE_SECONDS, clock),
+        }
+        self._owner = payload.escaped(owner)
+        self.is_limited = bool(messages_per_minute or turns_per_day)
+
+    def over(self, conversation: ConversationKey) -> Excess | None:
+        """The limit that one more message of its sender would exceed; of both, the one that lasts longer."""
+        sender = self._sender(conversation)
+        for limit, window in self._windows.items():
+            if sender and window.is_full(sender):
+                return Excess(limit, not window.is_told(sender))
+        return None
+
+    def take(self, conversation: ConversationKey, *, turn: bool) -> None:
+        """Count a message that is answered, and as a turn where it becomes one."""
+        if self.is_limited:
+            for window in self._counting(turn):
+                window.take(self._sender(conversation))
+
+    def give_back(self, conversation: ConversationKey, *, turn: bool) -> None:
+        """The message was known before, or not stored."""
+        if self.is_limited:
+            for window in self._counting(turn):
+                window.give_back(self._sender(conversation))
+
+    def told(self, conversation: ConversationKey, limit: str) -> None:
+        self._windows[Limit(limit)].tell(self._sender(conversation))
+
+    def not_told(self, conversation: ConversationKey, limit: str) -> None:
+        """The notice did not come about: it is due again."""
+        self._windows[Limit(limit)].not_told(self._sender(conversation))
+
+    def remember(self, turns: Iterable[SenderTurn], now_ms: int) -> None:
+        """What the store has of the last day, oldest first: a restart gives nobody a second one."""
+        for turn in turns:
+            age_seconds = max(0.0, (now_ms - turn.received_ms) / 1000)
+            day, sender = self._windows[Limit.DAY], self._sender(turn.conversation)
+            if turn.refused:
+                day.tell(sender, age_seconds)
+            else:
+                day.take(sender, age_seconds)
+
+    def _sender(self, conversation: ConversationKey) -> str:
+        """The sender as in a key; "" for the owner, and where nothing is limited."""
+        sender = payload.sender_in(conversation) if self.is_limited else ""
+        return "" if sender == self._owner else sender
+
+    def _counting(self, turn: bool) -> tuple[Window, ...]:
+        minute, day = self._windows[Limit.MINUTE], self._windows[Limit.DAY]
+        return (minute, day) if turn else (minute,)

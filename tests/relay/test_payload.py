@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 
 from bridge.channel import FileKind, Inbound, RemoteFile
 from bridge.ids import ConversationKey
-from bridge.relay.payload import conversation_of, decode, digest_of, encode, is_from, redelivery_of
+from bridge.relay.payload import (
+    conversation_of,
+    decode,
+    digest_of,
+    encode,
+    escaped,
+    is_from,
+    redelivery_of,
+    sender_in,
+)
 
 
 def second_key(message: Inbound) -> str:
@@ -126,3 +135,9 @@ def test_a_second_key_is_bounded_and_storable_whatever_a_platform_calls_a_time()
     for stamp in ("1" * 5000, "\ud800", "刚才"):
         assert len(second_key(replace(MESSAGE, stamp=stamp)).encode()) <= 64
     assert second_key(replace(MESSAGE, stamp="刚才")) != second_key(replace(MESSAGE, stamp="昨天"))
+
+
+def test_who_writes_in_a_conversation_is_in_its_key() -> None:
+    message = Inbound("m1", "u\0\\1", "c1", "to", group=True, thread="t")
+    assert sender_in(conversation_of(message)) == escaped("u\0\\1")
+    assert sender_in(ConversationKey("")) == ""

@@ -2,9 +2,12 @@ import asyncio
 
 import pytest
 
+from bridge.channel import Inbound
 from bridge.channel.testing.clock import FakeClock, settle
 from bridge.config import LimitsTable
 from bridge.ids import ConversationKey
+from bridge.relay.limits import Excess, Limit, SenderLimits
+from bridge.relay.payload import conversation_of
 from bridge.relay.room import NOTICES_KEPT, ClaimRoom, Slots
 
 A, B = ConversationKey("a"), ConversationKey("b")
@@ -150,3 +153,13 @@ def test_a_notice_that_did_not_come_about_is_due_again() -> None:
     full.not_noticed(A)
     full.not_noticed(B)
     assert full.notice_due(A)
+
+
+def test_a_room_knows_what_its_senders_have_used_up() -> None:
+    clock = FakeClock()
+    key = conversation_of(Inbound("m1", "u1", "c1", "to"))
+    full = ClaimRoom(LimitsTable(), clock, SenderLimits(0, 1, "", clock))
+    assert full.over(key) is None
+    full.senders.take(key, turn=True)
+    assert full.over(key) == Excess(Limit.DAY, tell=True)
+    assert ClaimRoom(LimitsTable(), clock).over(key) is None

@@ -8,6 +8,7 @@ from bridge.channel import (
     ChannelError,
     Claimed,
     Context,
+    Fault,
     Http,
     Identity,
     Incoming,
@@ -22,6 +23,7 @@ from bridge.channel import (
 from channels.feishu.api import Api, segment
 from channels.feishu.events import Proof, acknowledge, read_request
 from channels.feishu.mentions import plain_name
+from channels.feishu.permissions import lacking
 from channels.feishu.resolve import Resolver
 from channels.feishu.send import Sender
 from channels.feishu.send_file import FileSender
@@ -30,7 +32,10 @@ from channels.feishu.wire import file_parts, text_of
 
 
 class Feishu:
-    """One bot, pushed to over HTTP. Pushed, Probes, Sends, SendsFiles, FetchesFiles, ResolvesReferences."""
+    """One bot, pushed to over HTTP.
+
+    Pushed, Probes, Diagnoses, Sends, SendsFiles, FetchesFiles, ResolvesReferences.
+    """
 
     def __init__(
         self, settings: FeishuSettings, credentials: FeishuCredentials, http: Http, place: Place
@@ -54,6 +59,9 @@ class Feishu:
         if not isinstance(bot, dict) or not (open_id := text_of(bot, "open_id")):
             raise ChannelError("the app has no bot: switch its bot on in the console and publish a version")
         return Identity(open_id, plain_name(text_of(bot, "app_name")), result.answer.date)
+
+    async def diagnose(self) -> Sequence[Fault]:
+        return await lacking(self._api)
 
     async def send(self, part: OutboundPart) -> SendOutcome:
         return await self._sender.text(part)

@@ -18,6 +18,13 @@ _LIFE_SECONDS = 7200.0
 _RENEW_SECONDS = 1800.0
 _MAX_BODY = 64 * 1024 * 1024
 
+SCOPES = (
+    "im:message.p2p_msg:readonly",
+    "im:message.group_at_msg:readonly",
+    "im:message:send_as_bot",
+    "im:resource",
+)
+
 
 class Interface:
     """Answers as the platform does. ``name`` is what the bot is called."""
@@ -29,6 +36,7 @@ class Interface:
         self._name = name
         self._tokens: dict[str, float] = {}  # until when, by the clock
         self.token_calls = 0
+        self.scopes = dict.fromkeys(SCOPES, True)  # that the app asks for, each whether it was granted
         self.media_needs_cover = False
         self.expire: Any = None  # what the token call tells of a token's life in place of the truth
 
@@ -38,6 +46,7 @@ class Interface:
         return [
             ("POST", f"{api}/auth/v3/tenant_access_token/internal", "token", self._token),
             ("GET", f"{api}/bot/v3/info", "info", self._info),
+            ("GET", f"{api}/application/v6/scopes", "scopes", self._scopes),
             ("POST", f"{api}/im/v1/messages", "send", self._create),
             ("POST", f"{api}/im/v1/messages/{{id}}/reply", "send", self._reply),
             ("GET", f"{api}/im/v1/messages/{{id}}", "get", self._get),
@@ -85,6 +94,14 @@ class Interface:
             "open_id": BOT,
         }
         return web.json_response({"code": 0, "msg": "ok", "bot": bot})
+
+    async def _scopes(self, request: web.Request) -> web.Response:
+        self._authorize(request)
+        scopes = [
+            {"scope_name": name, "scope_type": "tenant", "grant_status": 1 if granted else 2}
+            for name, granted in self.scopes.items()
+        ]
+        return web.json_response({"code": 0, "msg": "ok", "data": {"scopes": scopes}})
 
     async def _create(self, request: web.Request) -> web.Response:
         self._authorize(request)

@@ -28,6 +28,7 @@ from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.clock import unix_ms
 from bridge.errors import SessionError
 from bridge.ids import ConversationKey, MessageId, SessionId
+from bridge.meter import TurnEnd
 from bridge.protocol.limits import PROMPT_BYTES
 from bridge.relay import conversation, received, turn
 from bridge.relay.payload import conversation_of
@@ -907,3 +908,23 @@ async def test_an_edited_message_that_is_not_here_is_taken_in() -> None:
         assert not conversation.is_busy
         assert conversation.edit(run.work.claimed(MessageId("m2"), message("m2", "two"), 0, 0, 1)) is True
         assert conversation.is_busy
+
+
+@pytest.mark.parametrize(
+    ("turn", "text", "end"),
+    [
+        (answer, "hi", TurnEnd.COMPLETED),
+        (failing, "hi", TurnEnd.FAILED),
+        (broken, "hi", TurnEnd.UNREACHABLE),
+        (answer, " ", TurnEnd.EMPTY),
+    ],
+)
+async def test_each_turn_is_counted_by_its_end(turn: Any, text: str, end: TurnEnd) -> None:
+    async with desk(script={"turn": turn}) as here:
+        await here.push(message("m1", text))
+        await here.answered(1)
+        meter = here.account._setup.meter
+        assert {one: sum(seen.counts) for one, seen in meter.turns.items() if any(seen.counts)} == {end: 1}
+        assert sum(meter.slot_waits.counts) == 1
+        assert meter.messages == {"accepted": 1}
+        assert sum(meter.claims.counts) == 1

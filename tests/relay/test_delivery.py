@@ -31,6 +31,7 @@ from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.clock import unix_ms
 from bridge.ids import AccountId, ConversationKey, MessageId
 from bridge.logs import get_logger
+from bridge.meter import AccountMeter, Try
 from bridge.relay import outbox
 from bridge.relay.delivery import Delivery, Terms
 from bridge.relay.offers import Offer, Offers
@@ -147,13 +148,16 @@ class Desk:
 async def desk(
     tmp_path: Path, *, channel: Any = None, spec: ChannelSpec = SPEC, clock: FakeClock | None = None,
     unknown: UnknownOutcome = UnknownOutcome.RESEND, at_once: int = 64, offers: Offers | None = None,
+    meter: AccountMeter | None = None,
 ) -> AsyncIterator[Desk]:  # fmt: skip
     clock = clock or FakeClock()
     async with open_store(tmp_path / "state" / "test.db", workers=InlineWorker) as store:
         own = FakeChannel() if channel is None else channel
         released: list[str] = []
         terms = Terms(spec, unknown, 86_400, at_once)
-        delivery = Delivery(terms, store, clock, Random(7), get_logger("test"), released.extend, offers)
+        delivery = Delivery(
+            terms, store, clock, Random(7), get_logger("test"), released.extend, offers, meter
+        )
         contact = FakeContact()
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(delivery.run(own, contact))
@@ -658,3 +662,24 @@ async def test_a_response_that_was_not_taken_leaves_an_earlier_sending_unknown(t
         offer.written(False)
         await settle()
         assert channel.texts() == ["one", "one"], "and then it is sent"
+
+
+async def test_what_becomes_of_parts_is_counted(tmp_path: Path) -> None:
+    meter = AccountMeter()
+    (tmp_path / "a.txt").write_bytes(b"file!")
+    file = ReplyFile(str(tmp_path / "a.txt"), "a.txt", "text/plain", 5)
+    async with desk(tmp_path, meter=meter) as here:
+        here.channel.script["a"] = [UnreachableError("throttled", retry_after_seconds=20), DELIVERED]
+        await here.post("a", "你好", [file])
+        await here.clock.advance(90)
+        await until(lambda: meter.tries[Try.SENT] == 2)
+        assert meter.tries == {Try.UNREACHABLE: 1, Try.SENT: 2}
+        await until(lambda: sum(meter.deliveries.counts) == 2)
+        assert meter.sent_bytes == 6 + 5
+        assert meter.deliveries.total >= 40  # both waited, for the platform's time at least
+        here.channel.script["b"] = [Refused("no", "7")]
+        await here.post("b", "one " * 60)
+        here.channel.script["d"] = [DELIVERED, Refused("no files", "8")]
+        await here.post("d", "hi", [file])
+        await until(lambda: meter.given_up == {"refused": 4})
+        assert meter.held == 1

@@ -10,6 +10,7 @@ import pytest
 
 from bridge.channel import (
     Answer,
+    CredentialsError,
     Delivered,
     OutboundFile,
     OutboundPart,
@@ -17,15 +18,17 @@ from bridge.channel import (
     Reading,
     Refused,
     UnreachableError,
+    Withdrawn,
 )
 from bridge.channel.testing.clock import settle
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId
 from bridge.logs import get_logger
+from bridge.meter import AccountMeter, Try
 from bridge.relay import outbox, ways
 from bridge.relay.offers import Offer, Offers
 from bridge.relay.outbox import Address, ReplyFile
 from bridge.relay.texts import Language, Text, say
-from bridge.relay.ways import SEND_SECONDS, BySending, InResponse, Way, Ways, send_seconds
+from bridge.relay.ways import SEND_SECONDS, BySending, Counted, InResponse, Way, Ways, send_seconds
 from bridge.store.contract import OutboxPart, PartKind
 from tests.relay.harness import PushedChannel
 from tests.relay.responding import RespondingChannel, SilentChannel
@@ -260,3 +263,44 @@ async def test_a_response_for_a_client_that_left_is_not_taken() -> None:
     assert await way.send(text_part(), more=False) is None
     await settle()
     assert json.loads(file_part(Path("x")).body)["name"] == "a.txt"
+
+
+class Scripted:
+    """A way that ends as told, and notes that it was left."""
+
+    def __init__(self, ends: Any) -> None:
+        self._ends = ends
+        self.left = False
+
+    async def send(self, part: OutboxPart, more: bool) -> Any:
+        if isinstance(self._ends, Exception):
+            raise self._ends
+        return self._ends
+
+    def leave(self) -> None:
+        self.left = True
+
+
+@pytest.mark.parametrize(
+    ("ends", "counted"),
+    [
+        (Delivered("p1"), Try.SENT),
+        (Refused("no"), Try.REFUSED),
+        (Withdrawn(), Try.WITHDRAWN),
+        (None, Try.NOT_TAKEN),
+        (UnreachableError("gone"), Try.UNREACHABLE),
+        (OutcomeUnknownError("who knows"), Try.UNKNOWN),
+        (CredentialsError("no"), Try.UNAUTHORIZED),
+    ],
+)
+async def test_how_each_try_ends_is_counted_and_changed_in_nothing(ends: Any, counted: Try) -> None:
+    inner, meter = Scripted(ends), AccountMeter()
+    way = Counted(inner, meter)
+    if isinstance(ends, Exception):
+        with pytest.raises(type(ends)):
+            await way.send(text_part(), False)
+    else:
+        assert await way.send(text_part(), False) is ends
+    way.leave()
+    assert inner.left
+    assert meter.tries == {counted: 1}

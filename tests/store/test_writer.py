@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from bridge.channel.testing.clock import settle
+from bridge.channel.testing.clock import FakeClock, settle
 from bridge.errors import ConfigError, StoreError
+from bridge.meter import StoreMeter
 from bridge.store.checkpoints import Checkpoints
 from bridge.store.contract import Step
 from bridge.store.workers import InlineWorker
@@ -206,3 +207,13 @@ async def test_one_that_could_not_be_opened_can_be_closed(tmp_path: Path) -> Non
     with pytest.raises(ConfigError):
         writer.open(tmp_path)
     writer.close()
+
+
+async def test_each_commit_is_measured_with_its_steps(tmp_path: Path) -> None:
+    meter = StoreMeter(FakeClock())
+    writer = Writer(InlineWorker, lambda _: None, meter)
+    writer.open(tmp_path / "db")
+    for future in [writer.put(claim(message(str(number)))) for number in range(5)]:
+        await future
+    writer.close()
+    assert (meter.steps, sum(meter.commits.counts)) == (5, 1)

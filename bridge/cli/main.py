@@ -17,6 +17,7 @@ from bridge.cli import (
     doctor,
     exec_turn,
     fake,
+    pair,
     reload,
     run,
     send,
@@ -54,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"turnbridge {VERSION}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in (
-        run, service, chat, exec_turn, try_it, status, doctor, send, dead, reload, session, config, fake,
+        run, service, chat, exec_turn, try_it, status, doctor, pair, send, dead, reload, session, config, fake,
     ):  # fmt: skip
         command.register(commands)
     _name_commands(commands)

@@ -50,13 +50,16 @@ def short_home() -> Iterator[Home]:
 
 
 @contextmanager
-def socket_daemon(*answers: Any) -> Iterator[SocketDaemon]:
-    """Serve one client. An answer is an event, or raw bytes; after the last one the connection ends."""
+def socket_daemon(*answers: Any, each: bool = False) -> Iterator[SocketDaemon]:
+    """Serve one client. An answer is an event, or raw bytes; after the last one the connection ends.
+
+    With ``each``, every answer has a client of its own; when there are no more, nobody listens.
+    """
     with short_home() as home, socket.socket(socket.AF_UNIX) as server:
         server.bind(str(home.socket))
         server.listen(1)
         daemon = SocketDaemon(home, list(answers or (status(),)))
-        thread = threading.Thread(target=_serve, args=(server, daemon), daemon=True)
+        thread = threading.Thread(target=_serve, args=(server, daemon, each), daemon=True)
         thread.start()
         yield daemon
         with suppress(OSError):
@@ -64,14 +67,22 @@ def socket_daemon(*answers: Any) -> Iterator[SocketDaemon]:
         thread.join(5)
 
 
-def _serve(server: socket.socket, daemon: SocketDaemon) -> None:
-    try:
-        client, _ = server.accept()
-    except OSError:
-        return
+def _serve(server: socket.socket, daemon: SocketDaemon, each: bool) -> None:
+    conversations = [[one] for one in daemon.answers] if each else [daemon.answers]
+    for number, answers in enumerate(conversations, 1):
+        try:
+            client, _ = server.accept()
+        except OSError:
+            return
+        if each and number == len(conversations):
+            server.close()  # before the answer: whoever comes after it finds nobody
+        _answer(client, daemon, answers)
+
+
+def _answer(client: socket.socket, daemon: SocketDaemon, answers: list[Any]) -> None:
     with client, client.makefile("rb") as lines:
         daemon.asked.append(json.loads(lines.readline()))
         client.sendall(b'{"type":"initialized","request_id":"1","protocol_version":3}\n')
         daemon.asked.append(json.loads(lines.readline()))
-        for answer in daemon.answers:
+        for answer in answers:
             client.sendall(answer if isinstance(answer, bytes) else json.dumps(answer).encode() + b"\n")

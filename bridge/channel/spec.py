@@ -51,7 +51,8 @@ class ChannelSettings(BaseModel):
     messages_per_minute: Annotated[int, Field(ge=0, le=10_000)] = 0
     turns_per_day: Annotated[int, Field(ge=0, le=100_000)] = 0
     remote_tools: RemoteTools = RemoteTools.NONE
-    approvals: Literal["auto"] = "auto"
+    approvals: Literal["auto", "ask"] = "auto"
+    approval_seconds: Annotated[float, Field(ge=10, le=14_400)] = 600.0
     language: Literal["auto", "en", "zh"] = "auto"
     unknown_outcome: UnknownOutcome = UnknownOutcome.RESEND
     expect_every_seconds: Annotated[int, Field(ge=0)] = 0  # silence for longer is a fault; 0: it is none

@@ -131,7 +131,7 @@ class DaemonControl(Wire):
 
 
 class SessionStart(messages.SessionStart):
-    """``keep_asking_seconds``: a turn that waits for an approval when the client hangs up waits on for so long.
+    """``keep_asking_seconds``: a turn that waits for an approval when its client hangs up waits on so long.
 
     Whoever attaches to the session meanwhile takes the turn up, and answers. Absent: it is cancelled at once.
     """

@@ -32,6 +32,7 @@ from bridge.clock import unix_ms
 from bridge.ids import ConversationKey, MessageId
 from bridge.relay import asked, outbox, payload
 from bridge.relay.ahead import Ahead
+from bridge.relay.approvals import Approvals
 from bridge.relay.changes import Changes
 from bridge.relay.claims import Claims
 from bridge.relay.contact import Health, OnlyTrouble, PlatformClock, Trouble, probe, stored_identity
@@ -103,6 +104,7 @@ class Account:
         self._owner_note = OwnerNote(setup)
         expected = setup.settings.expect_every_seconds
         self._expecting = Expecting(setup.clock, expected) if expected else None
+        self._approvals = Approvals(setup.policy, setup.settings.language, setup.clock, self._platform)
 
     @property
     def name(self) -> str:
@@ -182,14 +184,16 @@ class Account:
         terms = Terms(spec, setup.settings.unknown_outcome, limits.deliver_seconds)
         offers = Offers()
         delivery = Delivery(
-            terms, self._store, self._clock, setup.rng, self._log, self._release, offers, setup.meter
-        )
+            terms, self._store, self._clock, setup.rng, self._log, self._release, offers, setup.meter,
+            self._approvals.taken,
+        )  # fmt: skip
+        asks = setup.settings.approvals == "ask"
         work = Work(
             account=setup.name,
             channel=channel,
             spec=setup.spec,
             policy=setup.policy,
-            authority=Authority(False, setup.spec.title(setup.settings), str(setup.workspace)),
+            authority=Authority(False, setup.spec.title(setup.settings), str(setup.workspace), asks),
             language=setup.settings.language,
             limits=limits,
             caps=setup.caps,
@@ -204,6 +208,8 @@ class Account:
             platform=self._platform,
             live=Live() if isinstance(channel, FollowsTurns) else None,
             log=self._log,
+            approvals=self._approvals if asks else None,
+            approval_seconds=setup.settings.approval_seconds,
             meter=setup.meter,
         )
         own = setup.settings
@@ -214,7 +220,7 @@ class Account:
         responses = self._responses(channel, offers, delivery, conversations)
         apart = responses.apart if responses is not None else nothing_apart
         note = self._owner_note.of
-        ahead = Ahead(setup.ahead.for_anybody, (*setup.ahead.for_answered,))
+        ahead = Ahead(setup.ahead.for_anybody, (*setup.ahead.for_answered, self._approvals.answer))
         claims = Claims(work, room, conversations, changes, tasks, self.deliver, note, apart, ahead)
         pushed = channel if isinstance(channel, Pushed) else None
         delivers = isinstance(channel, Sends | RepliesInResponse)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import suppress
 
 from bridge.clock import unix_ms
@@ -15,6 +16,7 @@ from bridge.relay.work import Work
 from bridge.store.contract import BindSession, BoundSession, SessionOf, UnbindSession
 
 CLEAR_SECONDS = 10.0
+KEEP_SECONDS = 60  # how much longer than we the server waits for an answer, so that our limit is the one
 # What a server says of a session that cannot be taken up: a new one takes its place.
 _NOT_STORED = frozenset({"session_not_found", "unsupported"})
 
@@ -91,7 +93,8 @@ class ChatSession:
     async def _open(self, authority: Authority) -> None:
         channel, _, account = self._work.account.partition(":")
         chat = ours.Chat(channel=channel, account=account, conversation=turn.shown_key(self._key))
-        session = await open_session(self._work.server, authority, chat)
+        keep_seconds = math.ceil(self._work.approval_seconds) + KEEP_SECONDS if authority.asks else 0
+        session = await open_session(self._work.server, authority, chat, keep_seconds)
         self._session, self._authority = session, authority  # closed, should the step fail
         await self._bind(session, authority)
 

@@ -14,6 +14,7 @@ from bridge.errors import SessionError
 from bridge.ids import ConversationKey, MessageId
 from bridge.meter import TurnEnd
 from bridge.relay import outbox, received, turn
+from bridge.relay.asking import asking
 from bridge.relay.chat_session import ChatSession
 from bridge.relay.outbox import Address, Content
 from bridge.relay.session import Authority, Ended, Session, TurnResult, attach_session
@@ -171,8 +172,10 @@ class Conversation:
             began = clock.monotonic()
             meter.slot_waits.add(began - asked_at)
             try:
-                async with asyncio.timeout(limits.owner_turn_seconds if tools else limits.turn_seconds):
-                    result = await self._run(working, tools)
+                async with asyncio.timeout(
+                    limits.owner_turn_seconds if tools else limits.turn_seconds
+                ) as time_limit:
+                    result = await self._run(working, tools, time_limit)
             except (SessionError, TimeoutError) as error:
                 end = TurnEnd.TIMEOUT if isinstance(error, TimeoutError) else TurnEnd.UNREACHABLE
                 meter.turns[end].add(clock.monotonic() - began)
@@ -185,7 +188,9 @@ class Conversation:
             case (text, limit):
                 await self._end(message, text, limit=limit)
 
-    async def _run(self, working: Working, tools: bool) -> TurnResult | tuple[Text, int] | None:
+    async def _run(
+        self, working: Working, tools: bool, time_limit: asyncio.Timeout
+    ) -> TurnResult | tuple[Text, int] | None:
         """The turn's result, or why there is nothing to put to an agent; None: it is not to run any more."""
         message, work = working.message, self._work
         inbound = message.inbound
@@ -194,7 +199,7 @@ class Conversation:
             return got.refusal or (Text.BLANK, 0)
         owned = False  # by a session's history, which may name the files as long as it lives
         try:
-            session = await self._session.ready(replace(work.authority, tools=tools))
+            session = await self._session.ready(work.authority_of(tools))
             if not await self._start(message, session):
                 return None
             await self._show_typing(inbound)
@@ -203,7 +208,8 @@ class Conversation:
             if not working.begin_turn(session):
                 return None
             owned = True
-            return await session.turn(message.message_id, prompt, got.attachments, work.live)
+            asks = asking(work, self._key, inbound, time_limit)
+            return await session.turn(message.message_id, prompt, got.attachments, work.live, asks)
         except SessionError as error:
             owned = owned and not error.code  # with a code, the server refused the turn
             raise

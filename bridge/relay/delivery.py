@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from random import Random
 from typing import Protocol, assert_never
 
@@ -76,7 +77,10 @@ _NO_WAY = float("inf")  # how long a part waits that can only go out in a respon
 
 
 class Delivery:
-    """The outbox of one account. ``run`` serves the lanes until cancelled; ``add`` gives it stored parts."""
+    """The outbox of one account. ``run`` serves the lanes until cancelled; ``add`` gives it stored parts.
+
+    ``taken`` is told of each part that the platform took, and when it was given to it.
+    """
 
     def __init__(
         self,
@@ -88,11 +92,13 @@ class Delivery:
         release: Callable[[Iterable[str]], None],
         offers: Offers | None = None,
         meter: AccountMeter | None = None,
+        taken: Callable[[OutboxPart, datetime], None] = lambda part, at: None,
     ) -> None:
         self._terms, self._store, self._clock, self._rng, self._log = terms, store, clock, rng, log
         self._release = release
         self._offers = offers or Offers()
         self._meter = meter or AccountMeter()
+        self._taken = taken
         self._lanes: dict[str, Lane] = {}
         self._waiting: asyncio.Queue[Lane] = asyncio.Queue()
         self._sends = asyncio.Semaphore(terms.at_once)
@@ -213,6 +219,7 @@ class Delivery:
         if not maybe_before:
             entry.known_until = self._clock.monotonic() + self._known_seconds(entry.part)
             entry.part = replace(entry.part, state=PartState.SENDING)
+        began = self._clock.now()
         try:
             outcome = await way.send(entry.part, more=len(lane.entries) > 1)
         except CredentialsError:
@@ -227,6 +234,8 @@ class Delivery:
             return 0.0
         if proves_contact(outcome):
             contact.contact()
+        if isinstance(outcome, Delivered):
+            self._taken(entry.part, began)
         await self._conclude(lane, entry.part, outcome)
         return None
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections import deque
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -14,7 +16,6 @@ from bridge.errors import SessionError
 from bridge.ids import SessionId
 from bridge.protocol import ours
 from bridge.protocol.events import (
-    ApprovalRequested,
     AssistantCompleted,
     ErrorEvent,
     QueueSnapshot,
@@ -29,19 +30,25 @@ from bridge.protocol.events import (
 from bridge.protocol.helpers import reply_attachment, turn_request_id
 from bridge.protocol.messages import ApprovalResolve, SessionAttach, SessionClear, TurnCancel, TurnStart
 from bridge.protocol.shared import Attachment, ReplyAttachment
+from bridge.relay.judge import Asks, Judge
 from bridge.relay.live import Live
 
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """What a session is started with. A session whose authority differs from what is due is replaced."""
+    """What a session is started with. A session whose authority differs from what is due is replaced.
+
+    ``asks``: its risky calls are put to the owner, one by one.
+    """
 
     tools: bool
     channel: str
     cwd: str
+    asks: bool = False
 
     def as_text(self) -> str:
-        return json.dumps([self.tools, self.channel, self.cwd], ensure_ascii=False)
+        asks = [True] if self.asks else []  # as it was before there was any asking
+        return json.dumps([self.tools, self.channel, self.cwd, *asks], ensure_ascii=False)
 
     @classmethod
     def from_text(cls, text: str) -> Authority:
@@ -73,13 +80,18 @@ class Server:
 
 
 class Session:
-    """A started session. Its answers to approvals are what it was granted."""
+    """A started session. Calls are approved by what it was granted, and as its owner says.
+
+    ``running`` is the turn that it was taken up in, "" for none; ``replayed`` what was told of it then.
+    """
 
     def __init__(
         self, connection: Connection, exits: AsyncExitStack, session_id: SessionId, tools: bool
     ) -> None:
         self._connection, self._exits = connection, exits
         self.session_id, self._tools = session_id, tools
+        self.running = ""
+        self.replayed: deque[ours.ServerEvent] = deque()
         self._turn_id, self._cancelled = "", False
 
     @property
@@ -87,11 +99,16 @@ class Session:
         return self._connection.alive
 
     async def turn(
-        self, request_id: str, prompt: str, attachments: Sequence[Attachment], live: Live | None = None
+        self,
+        request_id: str,
+        prompt: str,
+        attachments: Sequence[Attachment],
+        live: Live | None = None,
+        asks: Asks | None = None,
     ) -> TurnResult:
-        """Run one turn to its end. Approvals are answered by what the session was granted.
+        """Run one turn to its end. Calls are approved by what the session was granted.
 
-        ``live`` is shown what happens meanwhile.
+        ``live`` is shown what happens meanwhile; ``asks`` puts risky calls to the owner.
 
         Raises:
             SessionError: the session broke, or the server refused the turn (``code`` tells).
@@ -101,18 +118,40 @@ class Session:
         )
         self._turn_id, self._cancelled = "", False
         await self._connection.send(start)
+        return await self._follow(request_id, live, asks)
+
+    async def resume(self, live: Live | None = None, asks: Asks | None = None) -> TurnResult:
+        """Take the turn that was running to its end; as ``turn``."""
+        request_id, self.running = self.running, ""
+        return await self._follow(request_id, live, asks)
+
+    async def _follow(self, request_id: str, live: Live | None, asks: Asks | None) -> TurnResult:
+        async with asyncio.TaskGroup() as tasks:
+            judge = Judge(request_id, self._tools, asks, self._resolve, tasks)
+            try:
+                ended: TurnResult | SessionError = await self._read(request_id, live, judge)
+            except SessionError as error:  # kept from the group, which would wrap it
+                judge.stop()
+                ended = error
+            else:
+                judge.over()
+        if isinstance(ended, SessionError):
+            raise ended
+        return ended
+
+    async def _read(self, request_id: str, live: Live | None, judge: Judge) -> TurnResult:
+        """Read the turn's events up to its end."""
         collector = Collector(request_id)
         while True:
-            event = await self._connection.next()
+            event = self.replayed.popleft() if self.replayed else await self._connection.next()
             if live is not None and turn_request_id(event) == request_id:
                 live.see(request_id, event)
+            await judge.see(event)
             match event:
                 case TurnStarted(request_id=started, turn_id=turn_id) if started == request_id:
                     self._turn_id = turn_id
                     if self._cancelled:
                         await self.cancel()
-                case ApprovalRequested(approval_id=approval_id):
-                    await self._resolve(approval_id)
                 case ErrorEvent(request_id=refused) if refused in (None, request_id):
                     raise SessionError(f"the session server refused the turn: {event.code}", event.code)
                 case _:
@@ -128,15 +167,14 @@ class Session:
         """
         self._cancelled = True
         if self._turn_id:
-            stop = TurnCancel(request_id="channel-cancel", session_id=self.session_id, turn_id=self._turn_id)
-            await self._connection.send(stop)
+            await self._connection.send(_cancelling(self.session_id, self._turn_id))
 
-    async def _resolve(self, approval_id: str) -> None:
+    async def _resolve(self, approval_id: str, approved: bool) -> None:
         answer = ApprovalResolve(
             request_id=f"approve-{approval_id}",
             session_id=self.session_id,
             approval_id=approval_id,
-            approved=self._tools,
+            approved=approved,
         )
         await self._connection.send(answer)
 
@@ -148,7 +186,7 @@ class Session:
                 raise SessionError("the session server refused to clear the session", event.code)
 
     async def close(self) -> None:
-        """Hang up. The server ends what runs and keeps the history."""
+        """Hang up. The server ends what runs, unless its owner is asked, and keeps the history."""
         await self._exits.aclose()
 
 
@@ -179,8 +217,10 @@ class Collector:
         return None
 
 
-async def open_session(server: Server, authority: Authority, chat: ours.Chat) -> Session:
-    """Start a new session.
+async def open_session(
+    server: Server, authority: Authority, chat: ours.Chat, keep_asking_seconds: int = 0
+) -> Session:
+    """Start a new session. A turn of it that asks waits on for so long after we hung up.
 
     Raises:
         SessionError: the server refuses, or is gone.
@@ -190,7 +230,8 @@ async def open_session(server: Server, authority: Authority, chat: ours.Chat) ->
         cwd=authority.cwd,
         no_tools=not authority.tools,
         channel=authority.channel,
-        auto_approve=authority.tools,
+        auto_approve=authority.tools and not authority.asks,
+        keep_asking_seconds=keep_asking_seconds or None,
         chat=chat,
     )
     async with AsyncExitStack() as exits:
@@ -206,7 +247,10 @@ async def attach_session(
 ) -> tuple[Session, TurnResult | None]:
     """Take up a stored session, with the result of its last ended turn where that answered ``request_id``.
 
-    The server tells the turn's end right behind the snapshot; the mark behind it is the answer to a second
+    A turn that still runs, because its owner is asked, is the session's ``running`` one where it answers
+    ``request_id``, and is cancelled otherwise.
+
+    The server tells all this right behind the snapshot; the mark behind it is the answer to a second
     request, which it must refuse, so that nobody waits for events that do not come.
 
     Raises:
@@ -219,10 +263,32 @@ async def attach_session(
         )
         expect(await connection.next(), SessionStarted)
         await connection.send(SessionAttach(request_id=_MARK, session_id=session_id, cwd=authority.cwd))
-        collector, result = Collector(request_id), None
+        events: list[ours.ServerEvent] = []
         while not _is_mark(event := await connection.next()):
-            result = result or collector.see(event)
-        return Session(connection, exits.pop_all(), session_id, authority.tools), result
+            events.append(event)
+        running = _running(events)
+        if running is not None and running.request_id != request_id:
+            await connection.send(_cancelling(session_id, running.turn_id))
+            running = None
+        session = Session(connection, exits.pop_all(), session_id, authority.tools)
+    if running is not None:
+        session.running, session.replayed = running.request_id, deque(events)
+        return session, None
+    collector = Collector(request_id)
+    return session, next(filter(None, map(collector.see, events)), None)
+
+
+def _running(events: Sequence[ours.ServerEvent]) -> TurnStarted | None:
+    """The turn that was told to have started, and not to have ended."""
+    ended = {
+        event.turn_id for event in events if isinstance(event, TurnCompleted | TurnFailed | TurnCancelled)
+    }
+    started = [event for event in events if isinstance(event, TurnStarted) and event.turn_id not in ended]
+    return started[-1] if started else None
+
+
+def _cancelling(session_id: str, turn_id: str) -> TurnCancel:
+    return TurnCancel(request_id="channel-cancel", session_id=session_id, turn_id=turn_id)
 
 
 _MARK = "channel-attached"

@@ -90,8 +90,8 @@ _EN = {
     Text.APPROVAL_GIVEN: "Approved ({id}). I go on.",
     Text.APPROVAL_DENIED: "Refused ({id}). I do not do it.",
     Text.APPROVAL_LATE: "Nobody answered in time, so I did not do it ({id}).",
-    Text.APPROVAL_STALE: "That question is no longer valid: it was answered, ran out of time, or its work has "
-    "ended. Nothing was changed.",
+    Text.APPROVAL_STALE: "That question is no longer valid: it was answered, ran out of time, or its work "
+    "has ended. Nothing was changed.",
     Text.APPROVAL_NONE: "Nothing waits for your approval in this chat.",
     Text.APPROVAL_WHICH: "More than one question waits for your answer. Name the one you mean: {ids}",
     Text.APPROVAL_OWNER: "Only my owner can answer that, in a direct chat with me.",
@@ -138,7 +138,7 @@ _ZH = {
     Text.APPROVAL_STALE: "这个问题已失效：已经回答过、超时了，或者对应的任务已结束。没有任何改动。",
     Text.APPROVAL_NONE: "这个聊天里没有等待您批准的操作。",
     Text.APPROVAL_WHICH: "有多个问题在等您回答，请指明是哪一个：{ids}",
-    Text.APPROVAL_OWNER: "只有我的主人能在与我的单独聊天里回答这个问题。",
+    Text.APPROVAL_OWNER: "只有所有者能在与我的单独聊天里回答这个问题。",
     Text.APPROVAL_CUT: "（中间有 {bytes} 字节未显示）",
     Text.PAIRED: "验证码正确，正在把您设为这个机器人的所有者。之后我会回答您的消息，"
     "有关机器人的通知也会发到这里。{tools}发送 /我是谁 可以确认是否已生效。",

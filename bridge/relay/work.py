@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -15,6 +15,7 @@ from bridge.ids import AccountId, ConversationKey, MessageId, SessionId
 from bridge.logs import Logger
 from bridge.meter import AccountMeter
 from bridge.relay import received
+from bridge.relay.approvals import Approvals
 from bridge.relay.contact import PlatformClock
 from bridge.relay.intake import Policy
 from bridge.relay.live import Live
@@ -50,7 +51,13 @@ class Work:
     platform: PlatformClock
     live: Live | None  # None: nobody can follow turns on this channel
     log: Logger
+    approvals: Approvals | None = None  # None: the owner is not asked
+    approval_seconds: float = 600.0
     meter: AccountMeter = field(default_factory=AccountMeter)
+
+    def authority_of(self, tools: bool) -> Authority:
+        """What a session has to have: one without tools has nothing to ask for."""
+        return replace(self.authority, tools=tools, asks=tools and self.authority.asks)
 
     def claimed(
         self, message_id: MessageId, inbound: Inbound, received_ms: int, now_ms: int, revision: int = 0

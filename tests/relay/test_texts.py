@@ -1,12 +1,20 @@
+from string import Formatter
+
 import pytest
 
 from bridge.relay.texts import _EN, _ZH, Language, Text, language_of, say
 
 
+def fields_of(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name}
+
+
 @pytest.mark.parametrize("language", Language)
 @pytest.mark.parametrize("text", Text)
-def test_every_text_exists_in_both_languages(text: Text, language: Language) -> None:
-    said = say(text, language, limit=5, count=2, name="a.txt", reason="too large", percent=20, tools="t")
+def test_every_text_exists_in_both_languages_and_says_the_same_things(text: Text, language: Language) -> None:
+    fields = fields_of(_EN[text])
+    assert fields_of(_ZH[text]) == fields
+    said = say(text, language, **dict.fromkeys(fields, "5"))
     assert said.strip()
     assert "{" not in said
 

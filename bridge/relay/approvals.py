@@ -1,0 +1,160 @@
+"""What waits for the owner's yes or no: an account's open questions, and the messages that answer them.
+
+All of it is in memory, and outlives a run of the account: a question is open as long as a turn waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from hashlib import sha256
+from typing import Literal, Protocol
+
+from bridge.channel import Inbound
+from bridge.clock import Clock
+from bridge.ids import ConversationKey
+from bridge.relay import payload
+from bridge.relay.ahead import Said
+from bridge.relay.commands import CommandName, command_of
+from bridge.relay.intake import Policy
+from bridge.relay.texts import Text, language_of, say
+from bridge.relay.yes_no import yes_or_no
+from bridge.store.contract import OutboxPart
+
+_CHARACTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that is taken for another
+_ID_CHARACTERS = 5
+_STAMP_SECONDS = 1  # platforms tell the time that roughly
+
+
+class Skewed(Protocol):
+    @property
+    def ahead_seconds(self) -> float:
+        """How far the platform's clock is ahead of ours."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Question:
+    """``until`` by the monotonic clock. ``shown_at``: when it was given to its platform, None before.
+
+    ``reply_id`` is of the message that asks it, "" while that is not in the outbox. ``over``: it is answered.
+    """
+
+    id: str
+    conversation: ConversationKey
+    until: float
+    reply_id: str = ""
+    shown_at: datetime | None = None
+    approved: bool = False
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def decide(self, approved: bool) -> None:
+        """The first answer counts."""
+        if not self.over.is_set():
+            self.approved = approved
+            self.over.set()
+
+
+class Approvals:
+    """The open questions by their approval ids. ``answer`` is an answerer, see ``ahead``."""
+
+    def __init__(
+        self, policy: Policy, language: Literal["auto", "en", "zh"], clock: Clock, platform: Skewed
+    ) -> None:
+        self._policy, self._language, self._clock, self._platform = policy, language, clock, platform
+        self._open: dict[str, Question] = {}
+
+    def open(self, approval_id: str, conversation: ConversationKey, seconds: float) -> Question:
+        """A new question, which counts for ``seconds``; the same one where it is open already."""
+        question = self._open.get(approval_id)
+        if question is None:
+            until = self._clock.monotonic() + seconds
+            question = self._open[approval_id] = Question(short_id(approval_id), conversation, until)
+        return question
+
+    def close(self, approval_id: str) -> None:
+        """Nobody waits for its answer any more."""
+        self._open.pop(approval_id, None)
+
+    def close_all(self, conversation: ConversationKey) -> None:
+        """No turn of the conversation waits for anything any more."""
+        self._open = {key: one for key, one in self._open.items() if one.conversation != conversation}
+
+    def waits(self, conversation: ConversationKey) -> bool:
+        """Whether a question of the conversation is open."""
+        return bool(self._of(conversation))
+
+    def taken(self, part: OutboxPart, at: datetime) -> None:
+        """The platform took a part that was given to it ``at``; a question's last one shows it."""
+        if part.part == part.parts - 1:
+            for question in self._open.values():
+                if question.reply_id == part.reply_id:
+                    question.shown_at = at
+
+    def answer(self, message: Inbound) -> Said | None:
+        """What is said to a command, or to a plain word while one question is open; else None."""
+        command = command_of(message)
+        if command is not None and command.name in _ANSWERS:
+            return self._answered(message, _ANSWERS[command.name], command.argument)
+        if not self._open or message.files or message.reference or not self._policy.is_owner(message):
+            return None
+        approved = yes_or_no(message.text)
+        shown = [one for one in self._of(payload.conversation_of(message)) if self._saw(message, one)]
+        if approved is None or len(shown) != 1:
+            return None
+        return self._decided(message, shown[0], approved)
+
+    def _answered(self, message: Inbound, approved: bool, argument: str) -> Said:
+        if not self._policy.is_owner(message):
+            return self._said(message, Text.APPROVAL_OWNER)
+        waiting = list(self._waiting()) if argument else self._of(payload.conversation_of(message))
+        if argument:
+            waiting = [one for one in waiting if one.id == argument.lower()]
+        match waiting:
+            case [one]:
+                return self._decided(message, one, approved)
+            case []:
+                return self._said(message, Text.APPROVAL_STALE if argument else Text.APPROVAL_NONE)
+        ids = ", ".join(one.id for one in waiting)
+        return self._said(message, Text.APPROVAL_WHICH, ids=ids)
+
+    def _decided(self, message: Inbound, question: Question, approved: bool) -> Said:
+        text = Text.APPROVAL_GIVEN if approved else Text.APPROVAL_DENIED
+        said = say(text, language_of(message.text, self._language), id=question.id)
+        return Said(said, partial(question.decide, approved))
+
+    def _said(self, message: Inbound, text: Text, **values: object) -> Said:
+        return Said(say(text, language_of(message.text, self._language), **values))
+
+    def _of(self, conversation: ConversationKey) -> list[Question]:
+        return [one for one in self._waiting() if one.conversation == conversation]
+
+    def _waiting(self) -> Sequence[Question]:
+        """Those that an answer decides."""
+        now = self._clock.monotonic()
+        return [one for one in self._open.values() if not one.over.is_set() and now < one.until]
+
+    def _saw(self, message: Inbound, question: Question) -> bool:
+        """Whether its sender can have seen the question: nobody answers what came after the answer."""
+        if question.shown_at is None:
+            return False
+        if message.sent_at is None:
+            return True
+        written_by = message.sent_at + timedelta(seconds=_STAMP_SECONDS - self._platform.ahead_seconds)
+        return written_by > question.shown_at
+
+
+_ANSWERS = {CommandName.APPROVE: True, CommandName.DENY: False}
+
+
+def short_id(approval_id: str) -> str:
+    """A few characters that a person can type, always the same for one approval."""
+    number = int.from_bytes(sha256(approval_id.encode()).digest()[:8])
+    digits = []
+    for _ in range(_ID_CHARACTERS):
+        number, digit = divmod(number, len(_CHARACTERS))
+        digits.append(_CHARACTERS[digit])
+    return "".join(digits)

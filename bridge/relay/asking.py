@@ -1,0 +1,148 @@
+"""Puts a call to the owner: what is asked in the chat, and how long its turn waits for the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from bridge.channel import AnsweredByAsking, Inbound
+from bridge.channel.text import truncate
+from bridge.clock import unix_ms
+from bridge.errors import StoreError
+from bridge.ids import ConversationKey, MessageId
+from bridge.relay import outbox
+from bridge.relay.approvals import Approvals, Question
+from bridge.relay.judge import Call
+from bridge.relay.outbox import Address, Content
+from bridge.relay.texts import Language, Text, language_of, say
+from bridge.relay.waiting import happens
+from bridge.relay.work import Work
+from bridge.store.contract import Post, Reply
+
+ARGUMENT_BYTES = 1500
+_HEAD_BYTES, _NAME_BYTES, _FOLDER_BYTES = 1200, 64, 300
+_HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})  # what a reader does not see, or sees elsewhere
+
+
+class Asking:
+    """The questions of one message's turn. ``limit`` is the turn's clock: it stands still meanwhile."""
+
+    def __init__(
+        self, work: Work, approvals: Approvals, key: ConversationKey, message: Inbound, limit: asyncio.Timeout
+    ) -> None:
+        self._work, self._approvals, self._limit = work, approvals, limit
+        # In a thread the question has to be found there; else it answers nothing, so that no handle is used.
+        reply_to = message.reply_to if message.thread else ""
+        self._address = Address(key, message.to, reply_to, language_of(message.text, work.language))
+
+    async def ask(self, call: Call) -> bool:
+        """See ``Asks``. What cannot be asked is denied."""
+        seconds = self._work.approval_seconds
+        question = self._approvals.open(call.approval_id, self._address.conversation, seconds)
+        with standing_still(self._limit):
+            try:
+                if not question.reply_id:
+                    await self._put(call, question)
+                left = question.until - self._work.clock.monotonic()
+                if not await happens(question.over, left, self._work.clock):
+                    self._approvals.close(call.approval_id)
+                    await self._tell(question)
+            except StoreError as error:
+                self._work.log.warning("approval.not_stored", reason=str(error))
+        self._approvals.close(call.approval_id)
+        return question.approved
+
+    def withdraw(self, approval_id: str) -> None:
+        self._approvals.close(approval_id)
+
+    async def _put(self, call: Call, question: Question) -> None:
+        """Ask in the chat; where replies are fetched, they are shown as soon as they are there."""
+        minutes = f"{self._work.approval_seconds / 60:g}"
+        text = question_text(call, question.id, minutes, self._address.language)
+        spec, caps = self._work.spec, self._work.caps
+        reply = outbox.compose(Content(text), self._address, spec, caps)
+        question.reply_id = reply.reply_id
+        self._work.log.info("approval.asked", tool=call.name)
+        await self._post(reply, Text.APPROVAL)
+        if isinstance(self._work.channel, AnsweredByAsking):
+            question.shown_at = self._work.clock.now()
+
+    async def _tell(self, question: Question) -> None:
+        text = say(Text.APPROVAL_LATE, self._address.language, id=question.id)
+        await self._post(outbox.notice(text, self._address, transient=True), Text.APPROVAL_LATE)
+
+    async def _post(self, reply: Reply, reason: Text) -> None:
+        work, now_ms = self._work, unix_ms(self._work.clock.now())
+        ids = await work.store.do(Post(work.account, reply, now_ms, reason))
+        work.deliver(outbox.stored_parts(work.account, MessageId(""), reply, ids, now_ms, reason))
+
+
+def asking(work: Work, key: ConversationKey, message: Inbound, limit: asyncio.Timeout) -> Asking | None:
+    """What puts the calls of the message's turn to the owner; None where none is put."""
+    return Asking(work, work.approvals, key, message, limit) if work.approvals is not None else None
+
+
+@contextmanager
+def standing_still(limit: asyncio.Timeout) -> Iterator[None]:
+    """While the owner is waited for, a turn's time does not pass: the question has a limit of its own."""
+    loop, until = asyncio.get_running_loop(), limit.when()
+    left = None if until is None else until - loop.time()
+    limit.reschedule(None)
+    try:
+        yield
+    finally:
+        if left is not None:
+            limit.reschedule(loop.time() + left)
+
+
+def question_text(call: Call, question_id: str, minutes: str, language: Language) -> str:
+    """The question as markdown. Nothing in it is hidden: what does not show is written as its code."""
+    arguments = _fenced(_shortened(_arguments(call), language))
+    return say(
+        Text.APPROVAL,
+        language,
+        id=question_id,
+        tool=truncate(_line(call.name), _NAME_BYTES),
+        folder=truncate(_line(call.folder), _FOLDER_BYTES),
+        arguments=arguments,
+        minutes=minutes,
+    )
+
+
+def _arguments(call: Call) -> str:
+    """As JSON; where a server did not tell them, its own summary of the call."""
+    if call.arguments is None:
+        return _line(call.summary)
+    return _visible(json.dumps(call.arguments, ensure_ascii=False, indent=1))
+
+
+def _shortened(text: str, language: Language) -> str:
+    """Its beginning and its end, with a note of how much is missing between them."""
+    data = text.encode()
+    if len(data) <= ARGUMENT_BYTES:
+        return text
+    tail = data[_HEAD_BYTES - ARGUMENT_BYTES :].decode(errors="ignore")
+    missing = len(data) - ARGUMENT_BYTES
+    return f"{truncate(text, _HEAD_BYTES, '')}\n{say(Text.APPROVAL_CUT, language, bytes=missing)}\n{tail}"
+
+
+def _fenced(text: str) -> str:
+    """As code, which no line of ``text`` ends."""
+    longest = max(map(len, "".join(c if c == "`" else " " for c in text).split()), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _line(text: Any) -> str:
+    return _visible(str(text)).replace("\n", " ")
+
+
+def _visible(text: str) -> str:
+    return "".join(
+        f"\\u{ord(c):04x}" if c != "\n" and unicodedata.category(c) in _HIDDEN else c
+        for c in text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    )

@@ -1,0 +1,196 @@
+"""Which message answers which question."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bridge.channel import FileKind, RemoteFile
+from bridge.channel.testing.clock import FakeClock
+from bridge.ids import ConversationKey
+from bridge.relay.approvals import Approvals, Question, short_id
+from bridge.relay.intake import Policy
+from bridge.relay.payload import conversation_of
+from tests.relay.harness import OWNER, STRANGER, message
+
+MINE = conversation_of(message("m0"))
+OTHER = conversation_of(message("m0", thread="t"))
+POLICY = Policy(OWNER, "anyone", tools=True)
+STALE = "That question is no longer valid"
+
+
+class Platform:
+    ahead_seconds = 0.0
+
+
+class Desk:
+    """Open questions, and people who write."""
+
+    def __init__(self, *asked: str, shown: bool = True) -> None:
+        self.clock, self.platform = FakeClock(), Platform()
+        self.approvals = Approvals(POLICY, "auto", self.clock, self.platform)
+        self.questions = [self.ask(one, shown=shown) for one in asked]
+
+    def ask(self, approval_id: str, where: ConversationKey = MINE, *, shown: bool = True) -> Question:
+        question = self.approvals.open(approval_id, where, 600)
+        question.shown_at = self.clock.now() if shown else None
+        return question
+
+    def say(self, text: str, sender: str = OWNER, **changes: Any) -> str | None:
+        """What is said to it, which is then done."""
+        said = self.approvals.answer(message("m1", text, sender, **changes))
+        if said is not None:
+            said.act()
+        return said.text if said is not None else None
+
+
+def decided(desk: Desk) -> list[bool | None]:
+    return [one.approved if one.over.is_set() else None for one in desk.questions]
+
+
+@pytest.mark.parametrize(
+    ("text", "approved"),
+    [("/approve", True), ("/批准", True), ("Yes!", True), ("/deny", False), ("算了。", False)],
+)
+def test_one_open_question_is_answered_by_a_command_or_a_plain_word(text: str, approved: bool) -> None:
+    desk = Desk("a")
+    assert desk.say(text) is not None
+    assert decided(desk) == [approved]
+
+
+def test_an_answer_by_id_finds_its_question_in_any_chat_of_the_owner_s_case_62() -> None:
+    desk = Desk("a", "b")
+    assert desk.say(f"/deny {short_id('b').upper()}", thread="elsewhere") == (
+        f"Refused ({short_id('b')}). I do not do it."
+    )
+    assert decided(desk) == [None, False]
+    assert desk.say(f"/approve {short_id('a')}") is not None
+    assert decided(desk) == [True, False]
+
+
+def test_which_of_several_is_meant_has_to_be_said() -> None:
+    desk = Desk("a", "b")
+    said = desk.say("/approve")
+    assert said is not None
+    assert f"{short_id('a')}, {short_id('b')}" in said
+    assert desk.say("yes") is None
+    assert decided(desk) == [None, None]
+
+
+def test_what_was_answered_is_answered_once_cases_60_and_61() -> None:
+    desk = Desk("a")
+    desk.say(f"/approve {short_id('a')}")
+    assert str(desk.say(f"/deny {short_id('a')}")).startswith(STALE)
+    assert decided(desk) == [True]
+
+
+def test_two_answers_at_once_do_not_undo_each_other() -> None:
+    desk = Desk("a")
+    answers = [desk.approvals.answer(message(text, text)) for text in ("/deny", "/approve")]
+    for said in answers:
+        assert said is not None
+        said.act()
+    assert decided(desk) == [False]
+
+
+def test_an_answer_never_counts_for_a_newer_question_case_61() -> None:
+    desk = Desk("a")
+    desk.approvals.close("a")
+    desk.questions.append(desk.ask("b"))
+    assert str(desk.say(f"/approve {short_id('a')}")).startswith(STALE)
+    assert decided(desk)[1] is None
+
+
+def test_without_any_question_a_command_says_so_and_a_word_is_an_ordinary_message() -> None:
+    desk = Desk()
+    assert desk.say("/approve") == "Nothing waits for your approval in this chat."
+    assert desk.say("/拒绝") == "这个聊天里没有等待您批准的操作。"
+    assert desk.say("yes") is None
+    assert desk.say("/help") is None
+
+
+def test_a_question_of_another_chat_is_not_answered_by_a_word() -> None:
+    desk = Desk()
+    question = desk.ask("a", OTHER)
+    assert desk.say("yes") is None
+    assert desk.say("/approve") == "Nothing waits for your approval in this chat."
+    assert not question.over.is_set()
+    assert desk.approvals.waits(OTHER)
+    assert not desk.approvals.waits(MINE)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"sender": STRANGER}, {"group": True}, {"sender": STRANGER, "group": True}]
+)
+def test_nobody_else_and_no_group_answers(changes: dict[str, Any]) -> None:
+    desk = Desk("a")
+    assert "only my owner" in str(desk.say(f"/approve {short_id('a')}", **changes)).lower()
+    assert desk.say("yes", **changes) is None
+    assert decided(desk) == [None]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"files": (RemoteFile("k", FileKind.FILE),)}, {"reference": "m0"}, {"text": "yes please"}]
+)
+def test_a_word_with_more_to_it_is_an_ordinary_message(changes: dict[str, Any]) -> None:
+    desk = Desk("a")
+    assert desk.approvals.answer(replace(message("m1", "yes"), **changes)) is None
+    assert decided(desk) == [None]
+
+
+def test_a_word_is_no_answer_to_what_its_writer_cannot_have_seen() -> None:
+    desk = Desk("a", shown=False)
+    assert desk.say("yes") is None
+    desk.questions[0].shown_at = desk.clock.now()
+    assert desk.say("yes", sent_at=desk.clock.now() - timedelta(seconds=5)) is None
+    desk.platform.ahead_seconds = 5.0
+    assert desk.say("yes", sent_at=desk.clock.now()) is None
+    assert desk.say("yes", sent_at=desk.clock.now() + timedelta(seconds=4.5)) is not None
+
+
+def test_an_id_is_known_only_to_who_has_seen_it() -> None:
+    desk = Desk("a", shown=False)
+    assert desk.say(f"/approve {short_id('a')}", sent_at=desk.clock.now() - timedelta(hours=1)) is not None
+
+
+async def test_past_its_time_no_answer_counts() -> None:
+    desk = Desk("a")
+    await desk.clock.advance(600)
+    assert str(desk.say(f"/approve {short_id('a')}")).startswith(STALE)
+    assert decided(desk) == [None]
+
+
+def test_a_question_that_is_open_is_not_opened_again() -> None:
+    desk = Desk("a")
+    assert desk.approvals.open("a", MINE, 600) is desk.questions[0]
+
+
+def test_all_of_a_chat_are_closed_together() -> None:
+    desk = Desk("a", "b")
+    other = desk.ask("c", OTHER)
+    desk.approvals.close_all(MINE)
+    assert desk.say("/approve") == "Nothing waits for your approval in this chat."
+    assert desk.say(f"/approve {other.id}") is not None
+
+
+def test_ids_are_short_and_hold_nothing_that_is_taken_for_another() -> None:
+    ids = {short_id(str(n)) for n in range(2000)}
+    assert len(ids) == 2000
+    assert {len(one) for one in ids} == {5}
+    assert not set("".join(ids)) & set("01iloIO")
+
+
+def test_a_question_is_shown_with_its_last_part() -> None:
+    desk = Desk("a", shown=False)
+    desk.questions[0].reply_id = "r1"
+
+    class Part:
+        def __init__(self, reply_id: str, part: int) -> None:
+            self.reply_id, self.part, self.parts = reply_id, part, 2
+
+    for part in (Part("r2", 1), Part("r1", 0)):
+        desk.approvals.taken(part, desk.clock.now())  # type: ignore[arg-type] # all that is looked at
+    assert desk.questions[0].shown_at is None
+    desk.approvals.taken(Part("r1", 1), desk.clock.now())  # type: ignore[arg-type] # all that is looked at
+    assert desk.questions[0].shown_at == desk.clock.now()

@@ -19,7 +19,7 @@ from bridge.agents.contract import Agent
 from bridge.channel import ChannelSettings, Http
 from bridge.channel.transport import http_session
 from bridge.clock import Clock, unix_ms
-from bridge.config import Config, WebTable, load
+from bridge.config import Config, WebTable
 from bridge.control import Control
 from bridge.errors import BridgeError, ConfigError, StoreError
 from bridge.health import Snapshot, State
@@ -31,7 +31,7 @@ from bridge.media.disk import Disk
 from bridge.meter import Meter
 from bridge.owners import Owners
 from bridge.paths import Home
-from bridge.plans import Later, Planner, Served
+from bridge.plans import Later, Planner, Served, Stamps
 from bridge.process import only_daemon, raise_descriptor_limit, stopping
 from bridge.relay.ahead import Ahead
 from bridge.relay.asked import remove_copies
@@ -131,6 +131,7 @@ class Daemon:
         self._pairings = Pairings(clock)
         self._crashes: deque[float] = deque(maxlen=CRASHES)
         self._reconciling = asyncio.Lock()
+        self._seen: Stamps = frozenset()  # of what the accounts are made of
         self._knows_accounts = False  # not before the first plan, nor once all is being stopped
 
     async def run(self, wrap: StoreWrap, ready: Callable[[Ready], None]) -> None:
@@ -270,7 +271,9 @@ class Daemon:
     async def _run_accounts(self, planner: Planner, sessions: asyncio.Event, started: asyncio.Event) -> None:
         async with self._supervisor.running():
             await sessions.wait()
-            await self._supervisor.reconcile(planner.plans(self._config))
+            wanted = await asyncio.to_thread(planner.read)
+            self._seen = wanted.stamps
+            await self._supervisor.reconcile(wanted.plans)
             started.set()
             self._knows_accounts = True
             try:
@@ -278,13 +281,15 @@ class Daemon:
             finally:
                 self._knows_accounts = False
 
-    async def _reload(self, planner: Planner) -> list[str]:
+    async def _reload(self, planner: Planner, *, revive: bool = True) -> list[str]:
         """Read the settings again and make the accounts so. Returns the tables that wait for a restart.
+
+        With ``revive``, parked accounts are tried again.
 
         Raises:
             ConfigError: they cannot be read, and everything stays as it is; or an account is broken.
         """
-        waiting, plans = await self._reconcile(planner, revive=True)
+        waiting, plans = await self._reconcile(planner, revive=revive)
         for table in waiting:
             log.warning("reload.needs_restart", table=table)
         if broken := [plan.first for plan in plans if plan.first.state is State.FAILED]:
@@ -298,25 +303,25 @@ class Daemon:
             ConfigError: they cannot be read, and everything stays as it is.
         """
         async with self._reconciling:
-            config = await asyncio.to_thread(load, self._home.config)
-            self._disk.min_free_percent = config.media.min_free_percent
-            plans = await asyncio.to_thread(planner.plans, config)
-            await self._supervisor.reconcile(plans, revive=revive)
+            wanted = await asyncio.to_thread(planner.read)
+            self._seen = wanted.stamps
+            self._disk.min_free_percent = wanted.config.media.min_free_percent
+            await self._supervisor.reconcile(wanted.plans, revive=revive)
         await self._settle()
-        return needs_restart(self._config, config), plans
+        return needs_restart(self._config, wanted.config), wanted.plans
 
     async def _watch(self, planner: Planner, started: asyncio.Event) -> None:
-        """Reload whenever the settings or credentials on disk are others than before."""
+        """Make the accounts anew whenever the files that they are made of are others than before."""
         await started.wait()
-        seen = await asyncio.to_thread(planner.stamps)
+        refused: Stamps = frozenset()
         while True:
             await self._clock.sleep(WATCH_SECONDS)
             now = await asyncio.to_thread(planner.stamps)
-            if now == seen:
+            if now in (self._seen, refused):
                 continue
-            seen = now
+            refused = now
             try:
-                await self._reload(planner)
+                await self._reload(planner, revive=False)
             except ConfigError as error:
                 log.warning("reload.failed", error=error)
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import assert_never
 
@@ -15,8 +15,8 @@ from bridge.accounts import AccountSetup, BrokenAccount, accounts, unused_creden
 from bridge.channel import ChannelSettings, Http
 from bridge.channel.contract import Answer, AnyAnswer, FileAnswer, NoAnswer, Request, SentAnswer
 from bridge.clock import Clock
-from bridge.config import Config
-from bridge.errors import BridgeError
+from bridge.config import Config, load
+from bridge.errors import BridgeError, ConfigError
 from bridge.health import Health, RemoteTools, Snapshot, State
 from bridge.ids import AccountId
 from bridge.logs import clean, get_logger
@@ -36,9 +36,13 @@ from bridge.tools.places import is_private
 from bridge.version import VERSION
 
 REASON_CHARACTERS = 500
+READS = 5  # of files that change meanwhile
 CONTACT_SECONDS = 1.0  # what the status shows of the last contact is at most so old
 
 log = get_logger(__name__)
+
+Stamps = frozenset[tuple[object, ...]]
+"""Which files there are and when they changed: other ones, other stamps."""
 
 
 class Served:
@@ -118,12 +122,18 @@ def _status(answer: AnyAnswer) -> int:
             assert_never(answer)
 
 
-def _stamp(path: Path) -> tuple[str, int, int, int]:
+def _stamp(path: Path) -> tuple[object, ...]:
     try:
         found = path.stat()
     except OSError:
-        return (str(path), 0, 0, 0)
+        return (str(path),)
     return (str(path), found.st_ino, found.st_size, found.st_ctime_ns)  # also of a chmod
+
+
+def _workspaces(config: Config) -> frozenset[str]:
+    tables = [table for accounts in config.channels.values() for table in accounts.values()]
+    named = [config.daemon.workspace, *(table.get("workspace") for table in tables)]
+    return frozenset(path for path in named if isinstance(path, str) and path)
 
 
 def _copies(files: Sequence[Path], home: Home) -> list[ReplyFile]:
@@ -162,6 +172,15 @@ def _copied(path: Path, home: Home) -> ReplyFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the files said at one instant: the settings, and the accounts as they want them."""
+
+    config: Config
+    plans: list[Plan]
+    stamps: Stamps
+
+
+@dataclass(slots=True)
 class Planner:
     """Makes plans of settings; the parts that all accounts share are given once."""
 
@@ -172,6 +191,25 @@ class Planner:
     disk: Disk  # that received files are saved on
     meter: Meter
     ahead: Callable[[AccountId, ChannelSettings], Ahead] = lambda _, __: NOBODY  # the daemon's own parts
+    _workspaces: frozenset[str] = field(default=frozenset(), init=False)  # that the settings name
+
+    def read(self) -> Wanted:
+        """Settings and credentials as they were together: read again when one changes meanwhile. Blocking.
+
+        Raises:
+            ConfigError: they cannot be read, or change all the time.
+        """
+        for _ in range(READS):
+            written = _stamp(self.home.config)
+            config = load(self.home.config)
+            self._workspaces = _workspaces(config)
+            before = self.stamps()
+            wanted = Wanted(config, self.plans(config), before)
+            if written in before and self.stamps() == before:
+                return wanted
+        raise ConfigError(
+            f"{self.home.config} or credentials change while they are read: wait for their writer"
+        )
 
     def plans(self, config: Config) -> list[Plan]:
         """All accounts as ``config`` wants them. Reads credentials: blocking, briefly."""
@@ -184,10 +222,11 @@ class Planner:
             self._broken(one) if isinstance(one, BrokenAccount) else self._plan(one, config) for one in found
         ]
 
-    def stamps(self) -> frozenset[tuple[str, int, int, int]]:
-        """Of the files that plans are made of: which they are and when they changed. Blocking, briefly."""
+    def stamps(self) -> Stamps:
+        """Of the files that plans are made of, and of which workspaces there are. Blocking, briefly."""
         files = [self.home.config, *(self.home.root / "credentials").glob("*/*.json")]
-        return frozenset(_stamp(path) for path in files)
+        there = ((path, Path(path).is_dir()) for path in self._workspaces)
+        return frozenset([*map(_stamp, files), *there])
 
     def _broken(self, account: BrokenAccount) -> Plan:
         first = Snapshot(

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
@@ -18,15 +18,17 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from bridge import daemon as daemon_module
 from bridge.channel import Answer, Request
 from bridge.channel.testing.clock import START, FakeClock, until
+from bridge.channel.testing.fakes.feishu import FakeFeishu
 from bridge.cli.common import ask_daemon
 from bridge.client import connected, expect
 from bridge.clock import unix_ms
 from bridge.config import Config, WebTable, load
 from bridge.daemon import AddressTakenError
 from bridge.errors import BridgeError, ConfigError, SessionError, StoreError
+from bridge.health import Snapshot, State
 from bridge.ids import AccountId, ConversationKey, SessionId
 from bridge.media.disk import Disk
-from bridge.paths import Home
+from bridge.paths import Home, write_private
 from bridge.process import RunningError
 from bridge.protocol import commands, ours
 from bridge.relay import notices
@@ -53,6 +55,8 @@ from bridge.store.sqlite import open_store
 from bridge.web.listener import listening
 from tests.daemons import DEMO, Running, daemon, keep, short_home, until_ended, write_settings
 from tests.media.test_disk import Filling
+
+OTHER_SECRETS = json.dumps({"secrets": ["whsec_" + "REVG" * 11], "ask_token": "token-4712"}).encode()
 
 
 async def control(home: Home, command: ours.Command) -> ours.DaemonStatus:
@@ -219,6 +223,94 @@ async def test_settings_that_change_on_disk_are_read_within_two_seconds(
             await clock.advance(2)
             await until(lambda: 2.0 in clock.waits())
     assert "reload.failed" in capsys.readouterr().err
+
+
+@asynccontextmanager
+async def watched(home: Home, clock: FakeClock) -> AsyncIterator[Callable[[], Awaitable[list[Snapshot]]]]:
+    """A daemon; what is yielded lets it look at its files once, and tells how the accounts are then."""
+
+    async def looked() -> list[Snapshot]:
+        for _ in range(2):  # the second look begins when what the first one found is done
+            await until(lambda: 2.0 in clock.waits())
+            await clock.advance(2)
+        await until(lambda: 2.0 in clock.waits())
+        return daemons[-1]._supervisor.snapshots()
+
+    daemons: list[daemon_module.Daemon] = []
+    made = daemon_module.Daemon
+
+    def making(*given: Any) -> daemon_module.Daemon:
+        daemons.append(made(*given))
+        return daemons[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(daemon_module, "Daemon", making)
+        async with daemon(home, clock):
+            yield looked
+
+
+async def test_case_23_credentials_of_one_account_touch_no_other() -> None:
+    clock = FakeClock()
+    with short_home(DEMO + "[channels.webhook.other]\n") as home:
+        keep(home, "other")
+        async with watched(home, clock) as looked:
+            before = {one.account: one.since for one in await looked()}
+            write_private(home.credentials("webhook", "other"), OTHER_SECRETS)
+            after = {one.account: one.since for one in await looked()}
+            assert after["demo"] == before["demo"]
+            assert after["other"] > before["other"]
+
+
+async def test_a_channel_whose_credentials_cannot_be_listed_fails_alone_and_comes_back() -> None:
+    clock = FakeClock()
+    console = "[channels.console.local]\n"
+    with short_home(DEMO + console) as home:
+        folder = home.credentials("webhook", "demo").parent
+        async with watched(home, clock) as looked:
+            since = {one.id: one.since for one in await looked()}
+            folder.rename(folder.with_name("elsewhere"))
+            folder.write_text("no directory")
+            found = {one.id: one for one in await looked()}
+            assert found.keys() == {"webhook:discovery-error", "console:local"}
+            assert found[AccountId("webhook:discovery-error")].state is State.FAILED
+            assert found[AccountId("console:local")].since == since[AccountId("console:local")]
+            with pytest.raises(SessionError, match="component_error"):
+                await control(home, commands.Reload())
+            folder.unlink()
+            folder.with_name("elsewhere").rename(folder)
+            assert {one.id: one.state for one in await looked()} == {
+                "webhook:demo": State.CONNECTED, "console:local": State.CONNECTED
+            }  # fmt: skip
+
+
+async def test_a_workspace_that_is_made_ends_the_failure_of_its_account() -> None:
+    clock = FakeClock()
+    with short_home() as home:
+        place = home.root / "work"
+        write_settings(home, DEMO + f'workspace = "{place}"\n')
+        async with watched(home, clock) as looked:
+            assert [one.state for one in await looked()] == [State.FAILED]
+            place.mkdir()
+            assert [one.state for one in await looked()] == [State.CONNECTED]
+
+
+async def test_what_changes_on_disk_revives_no_account_that_it_is_not_about_and_a_reload_does() -> None:
+    clock = FakeClock()
+    with short_home() as home:
+        async with FakeFeishu() as fake, watched(home, clock) as looked:
+            path = home.credentials("feishu", "bad")
+            home.private_dir(path.parent)
+            write_private(path, b'{"app_secret": "wrong", "verification_token": "v"}')
+            bad = f'[channels.feishu.bad]\napp_id = "{fake.app_id}"\nbase = "{fake.base}"\n'
+            write_settings(home, DEMO + bad)
+            await looked()
+            await until(lambda: len(fake.requests) == 1)
+            assert {one.account: one.state for one in await looked()}["bad"] is State.FAILED
+            write_settings(home, DEMO + 'language = "zh"\n' + bad)
+            assert {one.account: one.state for one in await looked()}["bad"] is State.FAILED
+            assert len(fake.requests) == 1
+            await control(home, commands.Reload())
+            await until(lambda: len(fake.requests) == 2)
 
 
 async def test_health_is_served_and_other_paths_are_not() -> None:

@@ -17,13 +17,13 @@ from bridge.channel import Http, Request
 from bridge.channel.contract import Answer, AnyAnswer, FileAnswer, NoAnswer, SentAnswer
 from bridge.channel.testing.clock import START, FakeClock
 from bridge.channel.transport import http_session
-from bridge.config import Config, DaemonTable, LimitsTable, StoreTable, WebTable
-from bridge.errors import BridgeError, StoreError
+from bridge.config import Config, DaemonTable, LimitsTable, StoreTable, WebTable, load
+from bridge.errors import BridgeError, ConfigError, StoreError
 from bridge.health import Health, RemoteTools, Snapshot, State
 from bridge.ids import AccountId
 from bridge.media.disk import Disk
 from bridge.meter import AccountMeter, Meter
-from bridge.paths import Home, write_private
+from bridge.paths import Home, read_private, write_private
 from bridge.plans import Planner, Served
 from bridge.protocol import ours
 from bridge.store.contract import OpenParts, Post, Query, Step, Store
@@ -279,6 +279,79 @@ async def test_files_that_plans_are_made_of_have_other_stamps_once_they_change(t
         seen[0] = here.planner.stamps()
         (here.home.credentials("webhook", "new").parent / "notes.txt").write_text("x")
         assert here.planner.stamps() == seen[0]
+
+
+@pytest.mark.parametrize("name", ["main", "new"])
+async def test_an_account_whose_files_change_while_they_are_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    async with setting(tmp_path) as here:
+        write_private(here.home.config, b"[channels.webhook.main]\n")
+        reads: list[Path] = []
+
+        def changing(path: Path) -> bytes:
+            reads.append(path)
+            found = read_private(path)
+            if len(reads) == 1:
+                write_private(here.home.config, f"[channels.webhook.{name}]\nowner = 'u1'\n".encode())
+                write_private(here.home.credentials("webhook", name), json.dumps(SECRETS).encode())
+            return found
+
+        monkeypatch.setattr("bridge.accounts.read_private", changing)
+        wanted = here.planner.read()
+        assert [(plan.first.account, plan.first.user_id) for plan in wanted.plans] == [(name, "u1")]
+        assert len(reads) == 2
+        assert wanted.stamps == here.planner.stamps()
+
+
+async def test_files_that_never_stand_still_are_an_error_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with setting(tmp_path) as here:
+        write_private(here.home.config, b"[channels.webhook.main]\n")
+
+        def changing(path: Path) -> bytes:
+            write_private(path, json.dumps(SECRETS).encode())
+            return read_private(path)
+
+        monkeypatch.setattr("bridge.accounts.read_private", changing)
+        with pytest.raises(ConfigError, match="change while they are read"):
+            here.planner.read()
+
+
+async def test_settings_that_change_before_their_credentials_are_read_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with setting(tmp_path) as here:
+        write_private(here.home.config, b"[channels.webhook.main]\n")
+        loads = []
+
+        def loading(path: Path) -> Config:
+            found = load(path)
+            loads.append(path)
+            if len(loads) == 1:
+                write_private(path, b"[channels.webhook.main]\nowner = 'u1'\n")
+            return found
+
+        monkeypatch.setattr("bridge.plans.load", loading)
+        (plan,) = here.planner.read().plans
+        assert (len(loads), plan.first.user_id) == (2, "u1")
+
+
+async def test_a_workspace_that_comes_or_goes_is_noticed_and_what_lies_in_it_is_not(tmp_path: Path) -> None:
+    async with setting(tmp_path / "home") as here:
+        place = tmp_path / "work"
+        write_private(here.home.config, f"[channels.webhook.main]\nworkspace = '{place}'\n".encode())
+        (plan,) = here.planner.read().plans
+        assert plan.first.state is State.FAILED
+        before = here.planner.stamps()
+        place.mkdir()
+        there = here.planner.stamps()
+        assert there != before
+        (place / "a.txt").write_text("x")
+        assert here.planner.stamps() == there
+        (plan,) = here.planner.read().plans
+        assert plan.first.state is State.STARTING
 
 
 async def test_another_workspace_is_a_change(tmp_path: Path) -> None:

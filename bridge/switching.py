@@ -105,7 +105,8 @@ class Switches:
         if command.senders is not None and not _is_kept(command.senders, table or {}):
             keys["senders"] = command.senders.value
         defaults = {name: field.default for name, field in spec.settings.model_fields.items()}
-        return {key: None if _is_default(key, value, defaults) else value for key, value in keys.items()}
+        written = {key: None if value == defaults[key] else value for key, value in keys.items()}
+        return written if table is not None else written | {"enabled": command.enabled}  # so there is a table
 
     async def _edit(self, channel: str, account: str, keys: dict[str, Any]) -> None:
         await asyncio.to_thread(set_keys, self._home.config, channel, account, keys)
@@ -157,11 +158,6 @@ def _is_kept(senders: ours.Senders, table: dict[str, Any]) -> bool:
     if not isinstance(table.get("senders"), list):
         raise BridgeError("a list of senders is written into the settings: set senders there, then reload")
     return True
-
-
-def _is_default(key: str, value: object, defaults: dict[str, Any]) -> bool:
-    """``enabled`` is always written, so that there is a table."""
-    return key != "enabled" and value == defaults[key]
 
 
 def _remove_folder(path: Path) -> None:

@@ -123,7 +123,7 @@ async def test_an_account_is_switched_off_and_on_and_its_comments_stay(tmp_path:
         assert place.home.config.read_text() == SETTINGS.replace(on, on + "enabled = false\n")
         await place.switches.set(setting(enabled=True))
         assert place.runs() == ["console:local", MAIN]
-        assert place.table()["enabled"] is True
+        assert place.home.config.read_text() == SETTINGS
         assert not [event for event in place.events if event.startswith("console")]
 
 
@@ -137,22 +137,22 @@ async def test_what_is_left_out_is_kept_and_what_is_a_default_is_not_written(tmp
         (tmp_path / "x").mkdir()
         await place.switches.set(given)
         wanted = {
-            "app_id": "cli_1", "enabled": True, "workspace": str((tmp_path / "home").resolve()),
+            "app_id": "cli_1", "workspace": str((tmp_path / "home").resolve()),
             "remote_tools": "owner", "senders": "anyone",
         }  # fmt: skip
         assert place.table() == wanted
         await place.switches.set(setting())
         assert place.table() == wanted
         await place.switches.set(setting(remote_tools=RemoteTools.NONE, senders=ours.Senders.OWNER))
-        assert place.table().keys() == {"app_id", "enabled", "workspace"}
+        assert place.table().keys() == {"app_id", "workspace"}
 
 
 async def test_a_channel_s_own_default_decides(tmp_path: Path) -> None:
     async with opened(tmp_path) as place:  # the console's user has tools by default
         await place.switches.set(setting(channel="console", account="local", remote_tools=RemoteTools.NONE))
-        assert place.table("console", "local") == {"enabled": True, "remote_tools": "none"}
+        assert place.table("console", "local") == {"remote_tools": "none"}
         await place.switches.set(setting(channel="console", account="local", remote_tools=RemoteTools.OWNER))
-        assert place.table("console", "local") == {"enabled": True}
+        assert place.table("console", "local") == {}
 
 
 async def test_an_account_whose_table_is_missing_gets_one_when_its_credentials_are_there(

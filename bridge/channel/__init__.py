@@ -54,6 +54,7 @@ from bridge.channel.spec import (
     Place,
     RemoteTools,
     UnknownOutcome,
+    WhenBusy,
 )
 from bridge.channel.text import Limit, Unit
 from bridge.errors import (
@@ -124,6 +125,7 @@ __all__ = [
     "UnreachableError",
     "Unreadable",
     "WaitingPart",
+    "WhenBusy",
     "Withdrawn",
     "failure",
     "value",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Protocol
@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bridge.channel.contract import Channel
 from bridge.channel.http import Http
 from bridge.channel.markdown import plain
+from bridge.channel.sign_in import SignIn
 from bridge.channel.text import Limit
 
 BACK_OFF_SECONDS: tuple[float, ...] = (1, 2, 4, 8, 16, 32, 60)
@@ -20,6 +21,15 @@ BACK_OFF_SECONDS: tuple[float, ...] = (1, 2, 4, 8, 16, 32, 60)
 class RemoteTools(StrEnum):
     NONE = "none"
     OWNER = "owner"
+
+
+class WhenBusy(StrEnum):
+    """What is done with a message that comes while a turn of its conversation runs."""
+
+    QUEUE = "queue"  # it waits for its own turn
+    COLLECT = "collect"  # all that has come meanwhile is one turn
+    STEER = "steer"  # it is given to the turn that runs, or waits
+    INTERRUPT = "interrupt"  # it takes the place of what runs and waits
 
 
 class UnknownOutcome(StrEnum):
@@ -54,6 +64,7 @@ class ChannelSettings(BaseModel):
     approvals: Literal["auto", "ask"] = "auto"
     approval_seconds: Annotated[float, Field(ge=10, le=14_400)] = 600.0
     language: Literal["auto", "en", "zh"] = "auto"
+    when_busy: WhenBusy = WhenBusy.QUEUE
     unknown_outcome: UnknownOutcome = UnknownOutcome.RESEND
     expect_every_seconds: Annotated[int, Field(ge=0)] = 0  # silence for longer is a fault; 0: it is none
     media: MediaSettings = MediaSettings()
@@ -88,7 +99,8 @@ class ChannelSpec:
     shows, and defuses mentions; ``text_limit`` is measured on its result. No answer is retried under the same
     client id for longer than ``idempotent_seconds``. ``retry_seconds`` bounds the waits between the tries of
     a send (full jitter); the last one repeats. ``identity`` names what must not change while messages wait:
-    it goes into the account's fingerprint.
+    it goes into the account's fingerprint. ``sign_in`` is there where somebody can sign an account in by a
+    scan; ``fresh`` makes secrets that are this side's to choose, for whoever brings none.
     """
 
     name: str
@@ -102,3 +114,5 @@ class ChannelSpec:
     retry_seconds: tuple[float, ...] = BACK_OFF_SECONDS
     render: Callable[[str], str] = plain
     body_limit_bytes: int = 1_048_576
+    sign_in: SignIn | None = None
+    fresh: Callable[[], Mapping[str, str]] = dict

@@ -34,8 +34,17 @@ from bridge.relay import asked, outbox, payload
 from bridge.relay.ahead import Ahead
 from bridge.relay.approvals import Approvals
 from bridge.relay.changes import Changes
+from bridge.relay.chat_commands import Commands
 from bridge.relay.claims import Claims
-from bridge.relay.contact import Health, OnlyTrouble, PlatformClock, Trouble, probe, stored_identity
+from bridge.relay.contact import (
+    Health,
+    OnlyTrouble,
+    PlatformClock,
+    ShownHealth,
+    Trouble,
+    probe,
+    stored_identity,
+)
 from bridge.relay.conversations import Conversations
 from bridge.relay.delivery import Delivery, Terms
 from bridge.relay.intake import nothing_apart
@@ -102,9 +111,9 @@ class Account:
         self._run: Run | None = None
         self._platform = PlatformClock(setup.clock, setup.log)
         self._owner_note = OwnerNote(setup)
+        self._approvals = Approvals(setup.policy, setup.settings.language, setup.clock, self._platform)
         expected = setup.settings.expect_every_seconds
         self._expecting = Expecting(setup.clock, expected) if expected else None
-        self._approvals = Approvals(setup.policy, setup.settings.language, setup.clock, self._platform)
 
     @property
     def name(self) -> str:
@@ -116,23 +125,23 @@ class Account:
 
     # --- the run ----------------------------------------------------------
 
-    async def run(self, health: Health) -> None:
+    async def run(self, health: ShownHealth) -> None:
         """Serve until cancelled, or until an error that somebody has to mend."""
         setup = self._setup
         checkpoint = await self._bind()
         identity = await stored_identity(setup)
         health.known(bot_id=identity.bot_id)
         self._platform.health = health
-        health = self._expecting.over(health) if self._expecting is not None else health
+        contact = self._expecting.over(health) if self._expecting is not None else health
         channel = setup.spec.create(setup.settings, setup.credentials, setup.http, setup.place)
         run: Run | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
-                run = self._new_run(channel, Tasks(tasks, self.name), identity)
+                run = self._new_run(channel, Tasks(tasks, self.name), identity, health)
                 last = await self._recover(run)
                 self._run = run
                 tasks.create_task(self._take_up(run, last), name=f"{self.name}/take up")
-                self._start(run, tasks, health, checkpoint)
+                self._start(run, tasks, contact, checkpoint)
                 await self._until_ended(run)
         finally:
             if run is not None:
@@ -175,7 +184,7 @@ class Account:
                 "use another account name, or the credentials from before"
             ) from error
 
-    def _new_run(self, channel: Channel, tasks: Tasks, identity: Identity) -> Run:
+    def _new_run(self, channel: Channel, tasks: Tasks, identity: Identity, health: ShownHealth) -> Run:
         setup, limits = self._setup, self._setup.config.limits
         known_seconds = setup.spec.idempotent_seconds
         if isinstance(channel, RepliesInResponse):
@@ -195,6 +204,7 @@ class Account:
             policy=setup.policy,
             authority=Authority(False, setup.spec.title(setup.settings), str(setup.workspace), asks),
             language=setup.settings.language,
+            when_busy=setup.settings.when_busy,
             limits=limits,
             caps=setup.caps,
             media=setup.media,
@@ -220,7 +230,9 @@ class Account:
         responses = self._responses(channel, offers, delivery, conversations)
         apart = responses.apart if responses is not None else nothing_apart
         note = self._owner_note.of
-        ahead = Ahead(setup.ahead.for_anybody, (*setup.ahead.for_answered, self._approvals.answer))
+        commands = Commands(work, conversations, room, lambda: health.snapshot)
+        answered = (*setup.ahead.for_answered, self._approvals.answer, commands.answer)
+        ahead = Ahead(setup.ahead.for_anybody, answered)
         claims = Claims(work, room, conversations, changes, tasks, self.deliver, note, apart, ahead)
         pushed = channel if isinstance(channel, Pushed) else None
         delivers = isinstance(channel, Sends | RepliesInResponse)

@@ -126,7 +126,7 @@ class Claims:
         message = one.message
         if one.decision.fate is Fate.WORK and message is not None and one.inbound is not None:
             claimed = self._work.claimed(message.message_id, one.inbound, now_ms, now_ms)
-            self._conversations.enqueue(one.conversation, claimed)
+            self._conversations.arrive(one.conversation, claimed)
             if (noting := self._note(one.inbound)) is not None:
                 self._tasks.spawn(noting, "owner")
             return Claimed.ACCEPTED

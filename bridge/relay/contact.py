@@ -20,6 +20,7 @@ from bridge.channel import (
 )
 from bridge.clock import Clock
 from bridge.errors import BridgeError
+from bridge.health import Snapshot
 from bridge.logs import Logger
 from bridge.relay.setup import Setup
 from bridge.retry import RECEIVING, retrying
@@ -39,6 +40,13 @@ class Health(Protocol):
     def known(self, *, bot_id: str) -> None: ...
     def skewed(self, seconds: float) -> None: ...
     def repeated(self) -> None: ...
+
+
+class ShownHealth(Health, Protocol):
+    """A health that can also be looked at."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
 
 
 class OnlyTrouble:

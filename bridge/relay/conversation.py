@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable
-from dataclasses import replace
-from itertools import takewhile
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from bridge.channel import ChannelError, Inbound, ShowsTyping
+from bridge.channel import ChannelError, Inbound, ShowsTyping, WhenBusy
 from bridge.clock import unix_ms
 from bridge.errors import SessionError
 from bridge.ids import ConversationKey, MessageId
 from bridge.meter import TurnEnd
-from bridge.relay import outbox, received, turn
+from bridge.relay import received, turn
 from bridge.relay.asking import asking
 from bridge.relay.chat_session import ChatSession
-from bridge.relay.outbox import Address, Content
+from bridge.relay.queue import Queue, together
+from bridge.relay.replies import Replies
 from bridge.relay.session import Authority, Ended, Session, TurnResult, attach_session
 from bridge.relay.settle import settled
-from bridge.relay.texts import Language, Text, language_of, say
+from bridge.relay.texts import Text
 from bridge.relay.work import Message, Work
 from bridge.relay.working import Working
-from bridge.store.contract import Answer, BoundSession, HeldTexts, MessageState, Post, Reply, Start
+from bridge.store.change_steps import STOPPED
+from bridge.store.contract import BoundSession, MessageState, Start
 
 TYPING_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What a conversation has to do: the messages it works on, for how long, and those that wait.
+
+    ``ending`` counts those that are neither: they were stopped, and that takes a moment.
+    """
+
+    running: Sequence[Message] = ()
+    seconds: float = 0.0
+    waiting: Sequence[Message] = ()
+    ending: int = 0
 
 
 class Conversation:
@@ -32,10 +46,11 @@ class Conversation:
 
     def __init__(self, key: ConversationKey, work: Work, done: Callable[[ConversationKey], None]) -> None:
         self._key, self._work, self._done = key, work, done
-        self._queue: deque[Message] = deque()
+        self._queue, self._replies = Queue(), Replies(key, work)
+        self._begun: set[MessageId] = set()  # started in the store, and not given to an agent yet
         self._session = ChatSession(key, work)
         self._working: Working | None = None
-        self._active = False
+        self._active = self._renewing = False
         self.leaving = False
         self._used_at = work.clock.monotonic()
 
@@ -47,7 +62,20 @@ class Conversation:
     @property
     def is_busy(self) -> bool:
         """Whether a message waits here or is worked on."""
-        return bool(self._queue)
+        return len(self._queue) > 0
+
+    @property
+    def now(self) -> Now:
+        working, endings = self._working, self._queue.endings
+        running = working.members if working is not None else []
+        seconds = self._work.clock.monotonic() - working.began_at if working is not None else 0.0
+        waiting = self._queue.behind(running)
+        return Now(
+            [one for one in running if one.message_id not in endings],
+            seconds,
+            [one for one in waiting if one.message_id not in endings],
+            len(endings),
+        )
 
     @property
     def has_session(self) -> bool:
@@ -59,7 +87,7 @@ class Conversation:
 
     def add(self, message: Message) -> bool:
         """Queue a message; True when ``work`` has to be started for it."""
-        self._queue.append(message)
+        self._queue.add(message)
         if self._work.live is not None:
             self._work.live.begin(message.message_id)
         started, self._active = self._active, True
@@ -67,7 +95,7 @@ class Conversation:
 
     def holds(self, message_id: MessageId) -> bool:
         """Whether the message waits here, or is worked on."""
-        return any(one.message_id == message_id for one in self._queue)
+        return self._queue.find(message_id) is not None
 
     def edit(self, edited: Message) -> bool:
         """A stored message that waits was changed: it takes its own place. What ``add`` returns.
@@ -75,23 +103,45 @@ class Conversation:
         Work on it that has begun begins anew: its turn has not started, or it could not have been edited.
         One that is not queued (any more) is added.
         """
-        for place, one in enumerate(self._queue):
-            if one.message_id == edited.message_id:
-                if edited.revision > one.revision:
-                    self._queue[place] = replace(one, inbound=edited.inbound, revision=edited.revision)
-                    if self._working is not None and self._working.message is one:
-                        self._working.stop()
-                return False
-        return self.add(edited)
+        one = self._queue.find(edited.message_id)
+        if one is None:
+            return self.add(edited)
+        if edited.revision > one.revision:
+            self._queue.change(one, edited)
+            if self._working is not None and self._working.has(one):
+                self._working.redo()
+        return False
 
     def take_back(self, message_id: MessageId) -> Working | None:
         """A recalled message is not worked on any more. Returns the work whose turn has to be cancelled."""
-        working, at_work = self._working, None
-        if working is not None and working.message.message_id == message_id:
-            at_work = working.message
-        for one in [one for one in self._queue if one.message_id == message_id and one is not at_work]:
-            self._take_off(one)
-        return working if working is not None and at_work is not None and working.stop() else None
+        one, working = self._queue.find(message_id), self._working
+        if one is None:
+            return None
+        if working is not None and working.has(one):
+            if len(working.members) == 1:
+                return working if working.stop() else None
+            working.leave_out(one)
+        self._take_off(one)
+        return None
+
+    def stop(self, ending: Text | None = None, before: Message | None = None) -> Working | None:
+        """End all that is worked on or waits (up to ``before``); its senders are told ``ending``.
+
+        Returns the work whose turn has to be cancelled.
+        """
+        self._queue.end(ending, before)
+        working = self._working
+        return working if working is not None and working.stop() else None
+
+    def arrived(self, message: Message) -> Coroutine[Any, Any, None] | None:
+        """What has to be done about a message that was added while another is worked on."""
+        working, when_busy = self._working, self._work.when_busy
+        if when_busy is WhenBusy.INTERRUPT:
+            stopped = self.stop(Text.REPLACED, before=message)
+            return stopped.cancel_turn() if stopped is not None else None
+        if when_busy is WhenBusy.STEER and working is not None and working.session is not None:
+            return self._steer(working)
+        return None
 
     async def work(self) -> None:
         try:
@@ -105,6 +155,10 @@ class Conversation:
         """Hang up. The server keeps the history, to be taken up again."""
         await self._session.close()
 
+    def renew(self) -> None:
+        """The next message has a session of its own: the binding to the one before is gone."""
+        self._renewing = True
+
     async def retire(self) -> None:
         """Hang up for long: the owner's history is kept, a stranger's is dropped. Then do what came."""
         await self._session.leave()
@@ -114,54 +168,68 @@ class Conversation:
     # --- one message ----------------------------------------------------------
 
     async def _next(self) -> None:
-        missed = self._missed()
-        if missed:
+        if self._renewing:
+            self._renewing = False
+            await self._session.leave()
+        head, missed = self._queue.head, self._queue.missed()
+        if head.message_id in self._queue.endings:
+            await self._end_early(head)
+            self._take_off(head)
+        elif missed:
             await self._report_missed(missed)
-            return
-        message = self._queue[0]
-        self._working = working = Working(message)
+        else:
+            await self._take_on(head)
+
+    async def _take_on(self, head: Message) -> None:
+        self._working = working = Working(head, self._work.clock.monotonic())
         error = await settled(self._answer(working), name="answer")
         self._working = None
         if isinstance(error, Exception):
-            self._work.log.error("turn.bug", error=type(error).__name__, message=message.message_id)
-            await self._end(message, Text.FAILURE)
-        self._take_off(message)
+            self._work.log.error("turn.bug", error=type(error).__name__, message=head.message_id)
+            await self._end(working, Text.FAILURE)
+        for message in () if working.again else working.members:
+            if message.message_id in self._queue.endings:
+                await self._end_early(message)
+            self._take_off(message)
+
+    async def _end_early(self, message: Message) -> None:
+        """It is not worked on (any more); where its claim has ended otherwise, that holds."""
+        ending = self._queue.endings[message.message_id]
+        if ending is None:
+            await self._replies.store([message], None, STOPPED)
+        else:
+            await self._replies.say([message], ending)
 
     def _take_off(self, message: Message) -> None:
         """It is over; one that was edited meanwhile is another, and stays."""
-        for place, one in enumerate(self._queue):
-            if one is message:
-                del self._queue[place]
-                self._done(self._key)
-                if self._work.live is not None:
-                    self._work.live.end(message.message_id)
-                return
+        if self._queue.remove(message):
+            self._begun.discard(message.message_id)
+            self._done(self._key)
+            if self._work.live is not None:
+                self._work.live.end(message.message_id)
 
-    def _missed(self) -> list[Message]:
-        """The missed messages at the queue's head."""
-        return list(takewhile(lambda message: message.missed, self._queue))
-
-    async def _report_missed(self, missed: list[Message]) -> None:
+    async def _report_missed(self, missed: Sequence[Message]) -> None:
         """One notice lists them all, stored with the first: a crash may repeat it, never lose it."""
-        first, language = missed[0], self._language(missed[0])
-        text = f"{say(Text.MISSED, language)}\n{turn.missed_list([one.inbound for one in missed])}"
-        reply = outbox.compose(Content(text), self._address(first), self._work.spec, self._work.caps)
-        told = await self._store_reply(first, reply, Text.MISSED)
-        self._take_off(first)
+        told = await self._replies.say_missed(missed)
+        self._take_off(missed[0])
         for message in missed[1:] if told else ():  # taken back meanwhile: the others are listed anew
-            await self._store_reply(message, None, Text.MISSED)
+            await self._replies.store([message], None, Text.MISSED)
             self._take_off(message)
 
     async def _answer(self, working: Working) -> None:
+        if self._work.when_busy is WhenBusy.COLLECT:
+            working.take(together(self._queue, self._work.media(self._key).limits.max_files))
         async with working.going_on():
             await self._work_on(working)
         if working.left_a_turn:
             await self._session.close()
+        async with working.steering:
+            pass  # what is on its way to the turn has found out that this is over
 
     async def _work_on(self, working: Working) -> None:
         message = working.message
         if message.state is MessageState.RUNNING:
-            await self._recover(message)
+            await self._recover(working)
             return
         policy, limits = self._work.policy, self._work.limits
         owner, tools = policy.is_owner(message.inbound), policy.grants_tools(message.inbound)
@@ -179,14 +247,14 @@ class Conversation:
             except (SessionError, TimeoutError) as error:
                 end = TurnEnd.TIMEOUT if isinstance(error, TimeoutError) else TurnEnd.UNREACHABLE
                 meter.turns[end].add(clock.monotonic() - began)
-                await self._failed(message, error)
+                await self._failed(working, error)
                 return
         meter.turns[_end_of(result)].add(clock.monotonic() - began)
         match result:
             case TurnResult():
-                await self._finish(message, result)
+                await self._finish(working, result)
             case (text, limit):
-                await self._end(message, text, limit=limit)
+                await self._end(working, text, limit=limit)
 
     async def _run(
         self, working: Working, tools: bool, time_limit: asyncio.Timeout
@@ -200,13 +268,14 @@ class Conversation:
         owned = False  # by a session's history, which may name the files as long as it lives
         try:
             session = await self._session.ready(work.authority_of(tools))
-            if not await self._start(message, session):
+            if not await self._start(working, session):
                 return None
             await self._show_typing(inbound)
             age = work.age_seconds(inbound.sent_at, message.received_ms, self._now_ms())
             prompt = turn.prompt_of(inbound, got, age)
             if not working.begin_turn(session):
                 return None
+            self._begun.difference_update(one.message_id for one in working.members)
             owned = True
             asks = asking(work, self._key, inbound, time_limit)
             return await session.turn(message.message_id, prompt, got.attachments, work.live, asks)
@@ -214,46 +283,95 @@ class Conversation:
             owned = owned and not error.code  # with a code, the server refused the turn
             raise
         finally:
+            working.end_turn()
             await got.let_go(keep=owned)
 
-    async def _start(self, message: Message, session: Session) -> bool:
-        now_ms, account = self._now_ms(), self._work.account
-        step = Start(account, message.message_id, session.session_id, now_ms, message.revision)
-        return await self._work.store.do(step)
+    async def _start(self, working: Working, session: Session) -> bool:
+        """Whether all of it may run. What may not is over, or is another: the rest begins anew."""
+        for message in working.members:
+            if not await self._may_begin(message, session):
+                working.leave_out(message)
+                self._take_off(message)
+                return False
+        return True
 
-    async def _finish(self, message: Message, result: TurnResult) -> None:
-        if result.ended is not Ended.COMPLETED:
+    async def _may_begin(self, message: Message, session: Session) -> bool:
+        """Whether it may be given to an agent, which is durable from here on."""
+        if message.message_id not in self._begun:
+            now_ms, account = self._now_ms(), self._work.account
+            step = Start(account, message.message_id, session.session_id, now_ms, message.revision)
+            if not await self._work.store.do(step):
+                return False
+            self._begun.add(message.message_id)
+        return True
+
+    async def _steer(self, working: Working) -> None:
+        """Give what waits to the turn that runs, one after the other, as long as that takes it in."""
+        async with working.steering:
+            while (session := working.session) is not None:
+                waiting = self._queue.behind(working.members)
+                message = waiting[0] if waiting else None
+                if (
+                    message is None
+                    or not self._queue.waits(message)
+                    or not turn.is_text_alone(message.inbound)
+                ):
+                    return
+                if not await self._may_begin(message, session):
+                    self._take_off(message)
+                elif await self._is_taken_in(message, session):
+                    self._begun.discard(message.message_id)
+                    working.members.append(message)
+                else:
+                    return
+
+    async def _is_taken_in(self, message: Message, session: Session) -> bool:
+        """Whether the running turn has the message now; False: it waits for a turn of its own."""
+        try:
+            return await session.steer(message.message_id, turn.steered(message.inbound))
+        except SessionError:
+            return False
+
+    async def _finish(self, working: Working, result: TurnResult) -> None:
+        working.end_turn()
+        if result.ended is Ended.COMPLETED:
+            async with working.steering:  # what was on its way to the turn belongs to it now, or waits
+                members = working.members
+            await self._replies.answer(members, result)
+        else:
             self._work.release([file.path for file in result.files])
-            await self._end(message, Text.FAILURE)
-            return
-        content = await asyncio.to_thread(
-            turn.content_of, result.text, result.files, self._work.outbox_folder
-        )
-        over = content.files[self._work.limits.reply_files :]
-        held = await self._work.store.get(HeldTexts(self._work.account, self._key))
-        address, spec, caps = self._address(message), self._work.spec, self._work.caps
-        reply = outbox.compose(content, address, spec, caps, held)
-        for earlier in () if reply.carried else outbox.earlier(held, address, spec, caps):
-            await self._send_ahead(earlier)
-        await self._store_reply(message, reply, "")
-        self._work.release([file.path for file in over])
+            await self._end(working, Text.FAILURE)
 
-    async def _failed(self, message: Message, error: SessionError | TimeoutError) -> None:
-        self._work.log.warning("turn.failed", message=message.message_id, reason=str(error) or "out of time")
+    async def _failed(self, working: Working, error: SessionError | TimeoutError) -> None:
+        self._work.log.warning(
+            "turn.failed", message=working.message.message_id, reason=str(error) or "out of time"
+        )
         if isinstance(error, TimeoutError) or not error.code:
             await self._session.close()
-        await self._end(message, Text.FAILURE)
+        await self._end(working, Text.FAILURE)
 
-    async def _recover(self, message: Message) -> None:
+    async def _end(self, working: Working, text: Text, **values: object) -> None:
+        """End the claims with a fixed text, but for those that were ended early: these have their own."""
+        working.end_turn()
+        async with working.steering:
+            members = [one for one in working.members if one.message_id not in self._queue.endings]
+        self._begun.difference_update(one.message_id for one in members)
+        if members:
+            await self._replies.say(members, text, **values)
+
+    async def _recover(self, working: Working) -> None:
         """An agent had it before we died: its answer from the session's record, or the plain truth."""
+        message = working.message
         self._session.owner = self._work.policy.is_owner(message.inbound)
         bound = await self._session.bound()
         over = bound is not None and self._session.is_over(bound)  # before looking into it, which is a use
-        result = await self._recorded(message, bound)
+        result = None
+        for one in reversed(working.members):  # the turn was asked for by the last of those it began with
+            result = result or await self._recorded(one, bound)
         if result is not None and result.ended is Ended.COMPLETED:
-            await self._finish(message, result)
+            await self._finish(working, result)
         else:
-            await self._end(message, Text.INTERRUPTED)
+            await self._end(working, Text.INTERRUPTED)
         if over:
             await self._session.forget()
 
@@ -274,31 +392,6 @@ class Conversation:
         await session.close()
         return result
 
-    # --- its replies ----------------------------------------------------------
-
-    async def _end(self, message: Message, text: Text, **values: object) -> None:
-        """End the claim with a fixed text of ours."""
-        said = say(text, self._language(message), **values)
-        await self._store_reply(message, outbox.notice(said, self._address(message)), text)
-
-    async def _send_ahead(self, earlier: Reply) -> None:
-        """What is held leaves by itself: should the claim not end now, it has still left."""
-        now_ms, account = self._now_ms(), self._work.account
-        ids = await self._work.store.do(Post(account, earlier, now_ms))
-        self._work.deliver(outbox.stored_parts(account, MessageId(""), earlier, ids, now_ms, ""))
-
-    async def _store_reply(self, message: Message, reply: Reply | None, reason: str) -> bool:
-        """End the claim. False: it was not open any more, or is another, as after a recall or an edit."""
-        now_ms = self._now_ms()
-        account, message_id = self._work.account, message.message_id
-        step = Answer(account, message_id, reply, now_ms, reason, message.revision)
-        ids = await self._work.store.do(step)
-        if reply is not None and ids:
-            self._work.deliver(outbox.stored_parts(account, message_id, reply, ids, now_ms, reason))
-        elif reply is not None:
-            self._work.release(outbox.copies_in(reply))
-        return bool(ids)
-
     async def _show_typing(self, inbound: Inbound) -> None:
         """A courtesy: no trouble with it harms the turn, or delays it for long."""
         channel = self._work.channel
@@ -312,13 +405,6 @@ class Conversation:
         else:
             if bug is not None:
                 self._work.log.error("typing.bug", error=bug)
-
-    def _address(self, message: Message) -> Address:
-        inbound = message.inbound
-        return Address(self._key, inbound.to, inbound.reply_to, self._language(message))
-
-    def _language(self, message: Message) -> Language:
-        return language_of(message.inbound.text, self._work.language)
 
     def _now_ms(self) -> int:
         return unix_ms(self._work.clock.now())

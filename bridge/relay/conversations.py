@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridge.ids import ConversationKey, MessageId
-from bridge.relay.conversation import Conversation
+from bridge.relay.conversation import Conversation, Now
 from bridge.relay.room import ClaimRoom
 from bridge.relay.tasks import Tasks
 from bridge.relay.work import Message, Work
@@ -22,6 +22,12 @@ class Conversations:
         if conversation.add(message):
             self._tasks.spawn(conversation.work(), "answer")
 
+    def arrive(self, key: ConversationKey, message: Message) -> None:
+        """Hand on a message that has just come: it may end, or join, what is worked on."""
+        self.enqueue(key, message)
+        if (doing := self.by_key[key].arrived(message)) is not None:
+            self._tasks.spawn(doing, "arrived")
+
     def edit(self, key: ConversationKey, edited: Message) -> None:
         """Hand on a message that was changed in the store while it waited."""
         conversation = self._of(key)
@@ -36,6 +42,25 @@ class Conversations:
         working = conversation.take_back(message_id) if conversation is not None else None
         if working is not None:
             self._tasks.spawn(working.cancel_turn(), "cancel")
+
+    def stop(self, key: ConversationKey) -> None:
+        """End all that a conversation works on or has waiting, which is over in the store."""
+        conversation = self.by_key.get(key)
+        working = conversation.stop() if conversation is not None else None
+        if working is not None:
+            self._tasks.spawn(working.cancel_turn(), "cancel")
+
+    def renew(self, key: ConversationKey) -> None:
+        """Leave a conversation's session, which is unbound in the store, once nothing runs on it."""
+        conversation = self.by_key.get(key)
+        if conversation is not None and conversation.idle_seconds >= 0:
+            self.retire(key)
+        elif conversation is not None:
+            conversation.renew()
+
+    def now(self, key: ConversationKey) -> Now:
+        """What a conversation has to do."""
+        return self.by_key[key].now if key in self.by_key else Now()
 
     def is_busy(self, key: ConversationKey) -> bool:
         """Whether a message of the conversation waits or runs."""

@@ -38,6 +38,37 @@ class Text(StrEnum):
     NEXT = "next"
     DISK_FULL = "disk_full"
     DISK_FREE = "disk_free"
+    REPLACED = "replaced"
+    HELP = "help"
+    HELP_OWNER = "help_owner"
+    STOPPED = "stopped"
+    STOPPED_ALL = "stopped_all"
+    NOTHING_RUNS = "nothing_runs"
+    NEW_SESSION = "new_session"
+    NEW_BUSY = "new_busy"
+    RUNS = "runs"
+    WAITS_TOO = "waits_too"
+    WAITS = "waits"
+    QUEUED = "queued"
+    FILES = "files"
+    ACCOUNT = "account"
+    UNDELIVERED = "undelivered"
+    WHOAMI = "whoami"
+    MAY_TOOLS = "may_tools"
+    MAY_OWNER = "may_owner"
+    MAY_HERE = "may_here"
+    MAY_ASK = "may_ask"
+    SECONDS = "seconds"
+    MINUTES = "minutes"
+    HOURS = "hours"
+    STATE_DISABLED = "state_disabled"
+    STATE_STARTING = "state_starting"
+    STATE_CONNECTED = "state_connected"
+    STATE_DISCONNECTED = "state_disconnected"
+    STATE_BACKOFF = "state_backoff"
+    STATE_STOPPING = "state_stopping"
+    STATE_STOPPED = "state_stopped"
+    STATE_FAILED = "state_failed"
     APPROVAL = "approval"
     APPROVAL_GIVEN = "approval_given"
     APPROVAL_DENIED = "approval_denied"
@@ -84,6 +115,43 @@ _EN = {
     Text.DISK_FULL: "My disk is nearly full: less than {percent} % of it is free. "
     "I take in no files until there is room again.",
     Text.DISK_FREE: "There is room on my disk again. I take in files as before.",
+    Text.REPLACED: "Stopped: I go on with your newer message instead.",
+    Text.HELP: "Write me anything. These commands are answered at once, also while I work:\n"
+    "/stop – stop what I am doing here, and drop what waits\n"
+    "/new – start afresh: I forget what was said here\n"
+    "/status – how things stand\n"
+    "/queue – what waits here\n"
+    "/whoami – who you are to me\n"
+    "/help – this list",
+    Text.HELP_OWNER: "/approve [id] – allow what I asked you about\n/deny [id] – refuse it",
+    Text.STOPPED: "Stopped.",
+    Text.STOPPED_ALL: "Stopped. Dropped with it: {count} waiting message(s).",
+    Text.NOTHING_RUNS: "Nothing runs or waits here.",
+    Text.NEW_SESSION: "A new session: what was said here before is forgotten.",
+    Text.NEW_BUSY: "I am still working here. Send /stop first, or wait for the answer; then send /new again.",
+    Text.RUNS: "I have been working on your message for {time}.",
+    Text.WAITS_TOO: "Waiting after it: {count} message(s).",
+    Text.WAITS: "Waiting: {count} message(s).",
+    Text.QUEUED: "Now, for {time}: {words}",
+    Text.FILES: "({count} file(s))",
+    Text.ACCOUNT: "{account} is {state} (for {time}). Messages that wait or run, in all its chats: {count}.",
+    Text.UNDELIVERED: "Parts of replies that could not be delivered: {count}.",
+    Text.WHOAMI: "On {platform} you are {sender}.",
+    Text.MAY_TOOLS: "You are my owner, and I may use tools for you in this chat.",
+    Text.MAY_OWNER: "You are my owner. I use no tools: that is not switched on in my settings.",
+    Text.MAY_HERE: "You are my owner, but in a group I use no tools for anybody.",
+    Text.MAY_ASK: "You may talk to me. I use no tools for you.",
+    Text.SECONDS: "{count} s",
+    Text.MINUTES: "{count} min",
+    Text.HOURS: "{count} h",
+    Text.STATE_DISABLED: "switched off",
+    Text.STATE_STARTING: "starting",
+    Text.STATE_CONNECTED: "connected",
+    Text.STATE_DISCONNECTED: "not connected",
+    Text.STATE_BACKOFF: "down, and about to be started again",
+    Text.STATE_STOPPING: "stopping",
+    Text.STATE_STOPPED: "stopped",
+    Text.STATE_FAILED: "down until somebody mends it",
     Text.APPROVAL: "May I do this? ({id})\n\nTool: {tool}\nFolder: {folder}\n{arguments}\n"
     "Answer yes or /approve {id} to allow it, no or /deny {id} to refuse. "
     "Without an answer within {minutes} min I do not do it.",
@@ -130,6 +198,43 @@ _ZH = {
     Text.NEXT: "（新消息正在处理，发送 1 获取答案。）",
     Text.DISK_FULL: "我的磁盘快满了：可用空间不足 {percent}%。在腾出空间之前，我不再接收文件。",
     Text.DISK_FREE: "我的磁盘又有空间了，可以照常接收文件。",
+    Text.REPLACED: "已停止，改为处理您较新的消息。",
+    Text.HELP: "有事直接发消息就行。下面的命令随时可用，我正忙的时候也会马上答复：\n"
+    "/停止（/stop）：停下正在做的事，并清掉排队的消息\n"
+    "/新会话（/new）：从头开始，忘掉这里之前的内容\n"
+    "/状态（/status）：现在的情况\n"
+    "/队列（/queue）：有哪些消息在排队\n"
+    "/我是谁（/whoami）：您的身份和权限\n"
+    "/帮助（/help）：这份列表",
+    Text.HELP_OWNER: "/批准（/approve）[编号]：同意我询问的操作\n/拒绝（/deny）[编号]：不同意",
+    Text.STOPPED: "已停止。",
+    Text.STOPPED_ALL: "已停止，同时清掉了 {count} 条排队的消息。",
+    Text.NOTHING_RUNS: "这里没有正在处理或排队的消息。",
+    Text.NEW_SESSION: "新会话已开始，之前的内容不再记得。",
+    Text.NEW_BUSY: "这里还有事没做完。请先发送 /停止，或等我答复之后再发 /新会话。",
+    Text.RUNS: "正在处理您的消息，已用时 {time}。",
+    Text.WAITS_TOO: "后面还有 {count} 条在排队。",
+    Text.WAITS: "有 {count} 条消息在排队。",
+    Text.QUEUED: "正在处理（已用时 {time}）：{words}",
+    Text.FILES: "（{count} 个文件）",
+    Text.ACCOUNT: "{account}：{state}（已持续 {time}）。所有聊天中排队和处理中的消息共 {count} 条。",
+    Text.UNDELIVERED: "未能送达的回复共 {count} 段。",
+    Text.WHOAMI: "您在{platform}上的 ID 是 {sender}。",
+    Text.MAY_TOOLS: "您是我的主人，在这个聊天里我可以为您使用工具。",
+    Text.MAY_OWNER: "您是我的主人。设置里没有开启工具，所以我不使用工具。",
+    Text.MAY_HERE: "您是我的主人，但在群里我不为任何人使用工具。",
+    Text.MAY_ASK: "您可以和我对话，但我不会为您使用工具。",
+    Text.SECONDS: "{count} 秒",
+    Text.MINUTES: "{count} 分钟",
+    Text.HOURS: "{count} 小时",
+    Text.STATE_DISABLED: "已停用",
+    Text.STATE_STARTING: "正在启动",
+    Text.STATE_CONNECTED: "已连接",
+    Text.STATE_DISCONNECTED: "连接已断开",
+    Text.STATE_BACKOFF: "已中断，稍后自动重启",
+    Text.STATE_STOPPING: "正在停止",
+    Text.STATE_STOPPED: "已停止",
+    Text.STATE_FAILED: "出了故障，需要人工处理",
     Text.APPROVAL: "可以执行这个操作吗？（{id}）\n\n工具：{tool}\n目录：{folder}\n{arguments}\n"
     "同意请回复“是”或 /批准 {id}，拒绝请回复“否”或 /拒绝 {id}。{minutes} 分钟内没有回复，我就不执行。",
     Text.APPROVAL_GIVEN: "已批准（{id}），我继续。",

@@ -38,6 +38,16 @@ def _paragraphs(*pieces: str) -> str:
     return "\n\n".join(piece for piece in pieces if piece.strip())
 
 
+def is_text_alone(message: Inbound) -> bool:
+    """Whether a running turn can take it in: there is nothing to fetch."""
+    return bool(message.text.strip()) and not message.files and not message.reference
+
+
+def steered(message: Inbound) -> str:
+    """What is given of it to a turn that runs."""
+    return truncate(clean(message.text), PROMPT_BYTES, "\n[The message was longer and is cut here.]")
+
+
 def nothing_left(message: Inbound, received: Received) -> bool:
     """No text, no context, no file and no transcript: there is nothing to put to an agent."""
     transcripts = any(file.transcript.strip() for file in message.files)

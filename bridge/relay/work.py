@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from bridge.channel import Channel, ChannelSpec, Inbound
+from bridge.channel import Channel, ChannelSpec, Inbound, WhenBusy
 from bridge.clock import Clock, unix_ms
 from bridge.config import LimitsTable
 from bridge.ids import AccountId, ConversationKey, MessageId, SessionId
@@ -53,6 +53,7 @@ class Work:
     log: Logger
     approvals: Approvals | None = None  # None: the owner is not asked
     approval_seconds: float = 600.0
+    when_busy: WhenBusy = WhenBusy.QUEUE
     meter: AccountMeter = field(default_factory=AccountMeter)
 
     def authority_of(self, tools: bool) -> Authority:

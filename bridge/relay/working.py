@@ -1,12 +1,13 @@
-"""One message while it is worked on, and how that ends early."""
+"""The messages of one turn while they are worked on, and how that ends early."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from bridge.errors import SessionError
+from bridge.relay.queue import as_one
 from bridge.relay.session import Session
 from bridge.relay.work import Message
 
@@ -14,16 +15,20 @@ CANCEL_SECONDS = 10.0  # for the server to end a turn; then we hang up
 
 
 class Working:
-    """The work on ``message``, which its sender can end by taking the message back or changing it.
+    """The work on ``members``, oldest first, whose sender can end it or take part of it back.
 
-    Before its turn it is cut where it stands. The turn itself is ended by the session server.
+    ``message`` is what they are together, under the last one's id. Before its turn the work is cut where it
+    stands. The turn itself is ended by the session server. ``again``: what is to be worked on has changed
+    before the turn began, so that it begins anew.
     """
 
-    def __init__(self, message: Message) -> None:
-        self.message = message
+    def __init__(self, message: Message, began_at: float = 0.0) -> None:
+        self.members, self.message, self.began_at = [message], message, began_at
+        self.again = False
+        self.steering = asyncio.Lock()
         self._session: Session | None = None
         self._scope = asyncio.timeout(None)
-        self._going_on = self._stopped = self._cut = False
+        self._going_on = self._stopped = self._cut = self._turn_over = False
         self._over = asyncio.Event()
 
     @asynccontextmanager
@@ -40,6 +45,7 @@ class Working:
                 raise
         finally:
             self._going_on = False
+            self._turn_over = True
             self._over.set()
 
     @property
@@ -47,18 +53,52 @@ class Working:
         """It was cut in its turn: what the session says of that is read by nobody."""
         return self._scope.expired() and self._session is not None
 
+    @property
+    def session(self) -> Session | None:
+        """The session that its turn runs on; None before and after the turn, and while that is ended."""
+        return None if self._stopped or self._turn_over else self._session
+
+    def take(self, members: Sequence[Message]) -> None:
+        """Work on these instead, before it is gone on with."""
+        self.members, self.message = list(members), as_one(members)
+
     def begin_turn(self, session: Session) -> bool:
         """Whether its turn may begin now, on ``session``."""
-        if not self._stopped:
-            self._session = session
-        return not self._stopped
+        if self._stopped or self.again:
+            return False
+        self._session = session
+        return True
+
+    def end_turn(self) -> None:
+        """Its turn is over, or will not come: nothing more is given to it, and its end is not cut."""
+        self._turn_over = True
+
+    def has(self, message: Message) -> bool:
+        return any(one is message for one in self.members)
+
+    def leave_out(self, message: Message) -> None:
+        """One of several is not to be worked on. A turn that runs goes on for the others."""
+        self.members = [one for one in self.members if one is not message]
+        self.again = self._session is None
+
+    def redo(self) -> None:
+        """One of the messages has become another before the turn began.
+
+        Several are not cut: some of them may be stored as begun without anybody's knowing it.
+        """
+        self.again = True
+        if len(self.members) == 1:
+            self.stop()
 
     def stop(self) -> bool:
-        """End it. True: its turn runs, and has to be ended by ``cancel_turn``."""
+        """End it. True: its turn runs, and has to be ended by ``cancel_turn``.
+
+        Too late for work that is only put down as ended any more.
+        """
         self._stopped = True
-        if self._session is None:
+        if self._session is None and not self._turn_over:
             self._cut_off()
-        return self._session is not None
+        return self._session is not None and not self._turn_over
 
     async def cancel_turn(self) -> None:
         """Have the server end the turn; returns once the work is over, or is cut after a while."""

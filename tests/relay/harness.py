@@ -39,6 +39,7 @@ from bridge.channel import (
 )
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.config import Config, LimitsTable, MediaTable
+from bridge.health import Snapshot, State
 from bridge.ids import AccountId
 from bridge.logs import get_logger
 from bridge.media.disk import Disk
@@ -52,6 +53,7 @@ from tests.relay.scripted import ScriptedServer, scripted
 
 OWNER, STRANGER = "u-owner", "u-stranger"
 NAME = AccountId("test:a")
+CONNECTED = Snapshot(NAME, "test", "a", State.CONNECTED, FakeClock().now())
 
 
 class PushedChannel:
@@ -151,6 +153,7 @@ class ProbedChannel(PushedChannel):
 class FakeHealth:
     told: list[str] = field(default_factory=list)
     bot_id: str = ""
+    snapshot: Snapshot = CONNECTED
     skews: list[float] = field(default_factory=list)
 
     def contact(self) -> None:

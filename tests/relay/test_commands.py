@@ -39,7 +39,7 @@ def test_anything_else_is_an_ordinary_message(text: str) -> None:
 
 def test_a_command_with_a_file_or_a_quote_is_an_ordinary_message() -> None:
     plain = Inbound("m1", "ann", "ann", "ann", text="/stop")
-    picture = RemoteFile(FileKind.IMAGE, "k")
+    picture = RemoteFile("k", FileKind.IMAGE)
     assert command_of(plain) == Command(CommandName.STOP)
     assert command_of(Inbound("m1", "ann", "ann", "ann", text="/stop", files=(picture,))) is None
     assert command_of(Inbound("m1", "ann", "ann", "ann", text="/stop", reference="m0")) is None

@@ -46,6 +46,7 @@ from bridge.channel.contract import (
 )
 from bridge.channel.guard import Guard
 from bridge.channel.http import Http, HttpAnswer, failure
+from bridge.channel.sign_in import Scan, SignedIn, SignIn
 from bridge.channel.spec import (
     ChannelCredentials,
     ChannelSettings,
@@ -115,11 +116,14 @@ __all__ = [
     "RepliesInResponse",
     "Request",
     "ResolvesReferences",
+    "Scan",
     "SendOutcome",
     "Sends",
     "SendsFiles",
     "ServesFiles",
     "ShowsTyping",
+    "SignIn",
+    "SignedIn",
     "Unit",
     "UnknownOutcome",
     "UnreachableError",

@@ -7,6 +7,7 @@ from bridge.channel import ChannelSpec, Limit, Unit
 from channels.feishu.adapter import Feishu
 from channels.feishu.mentions import defused
 from channels.feishu.settings import FeishuCredentials, FeishuSettings, identity, title
+from channels.feishu.signin import sign_in
 
 __all__ = ["SPEC", "Feishu", "FeishuCredentials", "FeishuSettings"]
 
@@ -23,4 +24,5 @@ SPEC = ChannelSpec(
     text_limit=Limit(10_000, Unit.BYTES),
     idempotent_seconds=3600,
     render=defused,  # it stays markdown: each part is made a message when it is sent
+    sign_in=sign_in,
 )

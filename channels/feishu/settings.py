@@ -15,18 +15,13 @@ class FeishuSettings(ChannelSettings):
 
     app_id: Annotated[str, Field(pattern=r"^cli_[0-9A-Za-z]{1,64}$")]
     base: str = "https://open.feishu.cn"  # Lark: https://open.larksuite.com
+    accounts_base: str = "https://accounts.feishu.cn"  # where a bot is signed in by a scan
     recalled: Literal["drop", "post"] = "drop"  # a reply in a group whose question was taken back
 
-    @field_validator("base")
+    @field_validator("base", "accounts_base")
     @classmethod
     def _is_private(cls, base: str) -> str:
-        """The app's secret goes there, so only encrypted, or no further than this machine."""
-        url = URL(base)
-        if not url.host or not (url.scheme == "https" or (url.scheme == "http" and url.host in _LOCAL)):
-            raise ValueError("must be an https:// address")
-        if url.user is not None or url.query_string or url.fragment:
-            raise ValueError("must be an address without login, query and fragment")
-        return base.rstrip("/")
+        return private_base(base)
 
 
 class FeishuCredentials(ChannelCredentials):
@@ -41,6 +36,20 @@ class FeishuCredentials(ChannelCredentials):
         if not self.verification_token.get_secret_value() and not self.encrypt_key.get_secret_value():
             raise ValueError("verification_token or encrypt_key is needed to know the platform by: set one")
         return self
+
+
+def private_base(base: str) -> str:
+    """The app's secret goes there, so only encrypted, or no further than this machine.
+
+    Raises:
+        ValueError: it is no such address.
+    """
+    url = URL(base)
+    if not url.host or not (url.scheme == "https" or (url.scheme == "http" and url.host in _LOCAL)):
+        raise ValueError("must be an https:// address")
+    if url.user is not None or url.query_string or url.fragment:
+        raise ValueError("must be an address without login, query and fragment")
+    return base.rstrip("/")
 
 
 def title(settings: FeishuSettings) -> str:

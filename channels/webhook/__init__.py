@@ -8,6 +8,7 @@ from bridge.channel import ChannelSpec, Http, Limit, Place, Unit
 from bridge.channel.text import defuse_mentions
 from channels.webhook.asking import WebhookAsked
 from channels.webhook.callback import WebhookCallback, WebhookCallbackWithProgress
+from channels.webhook.fresh import fresh_secrets
 from channels.webhook.settings import WebhookCredentials, WebhookSettings
 
 DAY_SECONDS = 86_400.0
@@ -39,4 +40,5 @@ SPEC = ChannelSpec(
     retry_seconds=(5, 300, 1800, 7200, 18_000, 36_000),
     render=defuse_mentions,  # receivers are systems and read markdown, but may show the text in a chat
     body_limit_bytes=1_048_576,
+    fresh=fresh_secrets,
 )

@@ -8,15 +8,20 @@ import gc
 import os
 import resource
 import signal
+import stat
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from bridge.errors import BridgeError, ConfigError
 from bridge.logs import get_logger
 from bridge.paths import Home
 
 LAST_COMMIT_SECONDS = 2.0  # for the store, after everything else had its time
+TRIES, MOMENT_SECONDS = 5, 0.05  # for the lock
+MAX_PID = 2**31 - 1
 DESCRIPTORS = 65_536
 COLLECT_AFTER = (20_000, 20, 50)  # objects made, younger collections, and again
 
@@ -36,13 +41,12 @@ def only_daemon(home: Home) -> Iterator[None]:
         ConfigError: the file cannot be used.
     """
     home.private_dir(home.state)
-    path = home.daemon_lock
+    lock = _open(home.daemon_lock, os.O_CREAT)
     try:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise ConfigError(f"cannot open {path}: {error.strerror}") from error
-    try:
-        _take(lock, home)
+        if not any(_taken(lock) for _ in range(TRIES)):
+            pid = _named(lock)
+            whose = f" (pid {pid})" if pid else ""
+            raise RunningError(f"a daemon{whose} runs already on {home.root}: stop it first")
         os.ftruncate(lock, 0)
         os.pwrite(lock, str(os.getpid()).encode(), 0)
         yield
@@ -50,13 +54,65 @@ def only_daemon(home: Home) -> Iterator[None]:
         os.close(lock)
 
 
-def _take(lock: int, home: Home) -> None:
+def holder(home: Home) -> int | None:
+    """The process id of the home's daemon, 0 where it has not written it yet; None: none runs.
+
+    The lock alone tells: an id that a dead daemon left, or that another process has by now, is removed.
+
+    Raises:
+        ConfigError: the file cannot be used.
+    """
+    try:
+        lock = _open(home.daemon_lock, 0)
+    except FileNotFoundError:
+        return None
+    try:
+        if not _taken(lock):
+            return _named(lock)
+        os.ftruncate(lock, 0)
+        return None
+    finally:
+        os.close(lock)
+
+
+def _open(path: Path, flags: int) -> int:
+    """The lock file, closed to others, whatever its mode was.
+
+    Raises:
+        FileNotFoundError: it is not there, and is not to be made.
+        ConfigError: it cannot be used.
+    """
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | flags, 0o600)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        why = "it is a symbolic link" if path.is_symlink() else error.strerror
+        raise ConfigError(f"cannot open {path}: {why}: remove it") from error
+    try:
+        if not stat.S_ISREG(os.fstat(lock).st_mode):
+            raise ConfigError(f"cannot open {path}: it is no regular file: remove it")
+        os.fchmod(lock, 0o600)
+    except BaseException:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _taken(lock: int) -> bool:
+    """Whether it is ours now. Whoever only asks for the holder has it for a moment, too: so wait for one."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        pid = os.pread(lock, 20, 0).decode(errors="replace").strip()
-        whose = f" (pid {pid})" if pid.isdigit() else ""
-        raise RunningError(f"a daemon{whose} runs already on {home.root}: stop it first") from None
+        time.sleep(MOMENT_SECONDS)
+        return False
+    return True
+
+
+def _named(lock: int) -> int:
+    """The process id in the file, 0 where there is none."""
+    text = os.pread(lock, 20, 0).decode(errors="replace").strip()
+    return int(text) if text.isascii() and text.isdigit() and int(text) <= MAX_PID else 0
 
 
 @contextmanager

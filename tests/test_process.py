@@ -1,6 +1,7 @@
 """One daemon per home by a lock of the kernel's, signals that stop it, and file descriptors."""
 
 import asyncio
+import fcntl
 import gc
 import os
 import resource
@@ -8,7 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from bridge.errors import ConfigError
 from bridge.paths import Home
 from bridge.process import (
     RunningError,
+    holder,
     only_daemon,
     raise_descriptor_limit,
     spare_collections,
@@ -38,7 +40,7 @@ with only_daemon(Home(Path(sys.argv[1]))):
 """
 
 
-def holder(home: Path) -> subprocess.Popen[str]:
+def holding(home: Path) -> subprocess.Popen[str]:
     """Another process that holds the lock until its input ends."""
     pipe = subprocess.PIPE
     child = subprocess.Popen([sys.executable, "-c", HOLD, str(home)], stdin=pipe, stdout=pipe, text=True)
@@ -53,7 +55,7 @@ def end(child: subprocess.Popen[str]) -> None:
 
 
 def test_a_second_daemon_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
-    child = holder(tmp_path)
+    child = holding(tmp_path)
     try:
         with (
             pytest.raises(RunningError, match=rf"pid {child.pid}.*stop it first"),
@@ -65,7 +67,7 @@ def test_a_second_daemon_is_refused_and_told_of_the_first(tmp_path: Path) -> Non
 
 
 def test_case_82_a_lock_whose_holder_was_killed_never_blocks(tmp_path: Path) -> None:
-    end(holder(tmp_path))
+    end(holding(tmp_path))
     assert (tmp_path / "state" / "daemon.lock").exists()
     with only_daemon(Home(tmp_path)):
         pass
@@ -141,8 +143,79 @@ def test_a_lock_that_is_a_link_is_refused(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.private_dir(home.state)
     home.daemon_lock.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(ConfigError, match="cannot open"), only_daemon(home):
+    with pytest.raises(ConfigError, match="symbolic link: remove it"), only_daemon(home):
         pass
+    with pytest.raises(ConfigError, match="symbolic link: remove it"):
+        holder(home)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_lock_that_is_no_file_is_refused(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    home = Home(tmp_path)
+    home.private_dir(home.state)
+    make(home.daemon_lock)
+    with pytest.raises(ConfigError, match=r"cannot open .*: remove it"), only_daemon(home):
+        pass
+
+
+def test_a_lock_file_that_was_open_to_others_is_closed(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.private_dir(home.state)
+    home.daemon_lock.touch(mode=0o666)
+    home.daemon_lock.chmod(0o666)
+    with only_daemon(home):
+        assert home.daemon_lock.stat().st_mode & 0o777 == 0o600
+
+
+# --- who holds it ----------------------------------------------------------------------------------------
+
+
+def test_the_holder_of_the_lock_is_known_while_it_lives(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    assert holder(home) is None
+    child = holding(tmp_path)
+    try:
+        assert holder(home) == child.pid
+    finally:
+        end(child)
+    assert holder(home) is None
+
+
+@pytest.mark.parametrize("left", ["", "4194304", "nonsense", "-1", "999999999999"])
+def test_case_89_what_a_dead_daemon_left_is_removed(tmp_path: Path, left: str) -> None:
+    home = Home(tmp_path)
+    home.private_dir(home.state)
+    home.daemon_lock.write_text(left)
+    assert holder(home) is None
+    assert home.daemon_lock.read_text() == ""
+
+
+def test_a_process_id_that_another_process_has_by_now_is_nobody_s(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.private_dir(home.state)
+    home.daemon_lock.write_text(str(os.getpid()))
+    assert holder(home) is None
+
+
+@pytest.mark.parametrize("written", ["", "nonsense", "999999999999", "\u0661"])
+def test_a_holder_that_has_not_written_its_number_is_0(tmp_path: Path, written: str) -> None:
+    home = Home(tmp_path)
+    with only_daemon(home):
+        home.daemon_lock.write_text(written)
+        assert holder(home) == 0
+
+
+def test_who_asks_for_the_holder_keeps_no_daemon_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(tmp_path)
+    home.private_dir(home.state)
+    asking = os.open(home.daemon_lock, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(asking, fcntl.LOCK_EX)
+    monkeypatch.setattr("bridge.process.time.sleep", lambda _: os.close(asking))
+    with only_daemon(home):
+        assert home.daemon_lock.read_text() == str(os.getpid())
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])

@@ -24,6 +24,7 @@ from bridge.cli import (
     service,
     session,
     status,
+    stop,
     try_it,
 )
 from bridge.version import VERSION
@@ -55,7 +56,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"turnbridge {VERSION}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in (
-        run, service, chat, exec_turn, try_it, status, doctor, pair, send, dead, reload, session, config, fake,
+        run, service, chat, exec_turn, try_it, status, doctor, pair, send, dead, reload, stop, session,
+        config, fake,
     ):  # fmt: skip
         command.register(commands)
     _name_commands(commands)

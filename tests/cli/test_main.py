@@ -38,7 +38,7 @@ sys.stderr.write(" ".join({name.partition(".")[0] for name in sys.modules}))
 COMMANDS = [
     "run", "chat", "exec", "try", "status", "doctor", "pair", "send",
     "service", "service install", "service uninstall", "service status",
-    "dead", "dead list", "dead show", "dead retry", "dead prune", "reload", "session",
+    "dead", "dead list", "dead show", "dead retry", "dead prune", "reload", "stop", "session",
     "config", "config check", "config schema", "config show", "fake", "fake feishu", "fake wechat_mp",
 ]  # fmt: skip
 

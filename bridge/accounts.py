@@ -232,16 +232,17 @@ def _credentials(
 ) -> ChannelCredentials:
     path = home.credentials(spec.name, name)
     where = f"channels.{spec.name}.{name}.credentials"
-    given = _from_environment(table, f"{home.config}: {where}", path, environ)
-    if path.exists() or not _needed(spec) <= given.keys():
-        given = _from_file(path) | given
+    given = from_environment(table, f"{home.config}: {where}", path, environ)
+    if path.exists() or not needed_secrets(spec) <= given.keys():
+        given = saved_secrets(path) | given
     secrets = validate(spec.credentials, given, path, strict=False)  # variables are texts, whatever they hold
     for secret in secrets_of(secrets):
         register_secret(secret)
     return secrets
 
 
-def _needed(spec: ChannelSpec) -> set[str]:
+def needed_secrets(spec: ChannelSpec) -> set[str]:
+    """The keys of the credentials without which there are none."""
     return {key for key, field in spec.credentials.model_fields.items() if field.is_required()}
 
 
@@ -252,10 +253,15 @@ def is_signed_in(home: Home, spec: ChannelSpec, name: str, table: Mapping[str, A
         ConfigError: ``name`` is no plain name.
     """
     given = table.get("credentials", {})
-    return home.credentials(spec.name, name).exists() or _needed(spec) <= {*given}
+    return home.credentials(spec.name, name).exists() or needed_secrets(spec) <= {*given}
 
 
-def _from_environment(table: Any, where: str, path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+def from_environment(table: Any, where: str, path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    """The secrets that the account's ``credentials`` table takes from the environment.
+
+    Raises:
+        ConfigError: it is wrong, or a variable is not set.
+    """
     if not isinstance(table, dict):
         raise ConfigError(f"{where}: must be a table")
     given: dict[str, Any] = {}
@@ -280,7 +286,8 @@ def _value(text: str) -> Any:
         return text
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def saved_secrets(path: Path) -> dict[str, Any]:
+    """What a file of secrets holds; raises ConfigError, also where there is none."""
     try:
         found = json.loads(read_private(path))
     except (ValueError, RecursionError):

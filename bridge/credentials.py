@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -17,8 +17,12 @@ from bridge.logs import register_secret
 from bridge.paths import Home, sync_directory, write_private
 
 
-def save(home: Home, channel: str, account: str, model: ChannelCredentials) -> None:
+def save(
+    home: Home, channel: str, account: str, model: ChannelCredentials, elsewhere: Collection[str] = ()
+) -> None:
     """Replace the account's file by what ``model`` holds beside its defaults. No log shows it from now on.
+
+    Keys that are kept ``elsewhere``, in the environment, are left out.
 
     Raises:
         ConfigError: a name is no plain name, or the file cannot be written; the old one stays then.
@@ -27,7 +31,7 @@ def save(home: Home, channel: str, account: str, model: ChannelCredentials) -> N
         register_secret(secret)
     path = home.credentials(channel, account)
     home.private_dir(path.parent)
-    shown = _revealed(model.model_dump(exclude_defaults=True))
+    shown = _revealed(model.model_dump(exclude_defaults=True, exclude={*elsewhere}))
     write_private(path, json.dumps(shown, indent=2, ensure_ascii=False).encode() + b"\n")
 
 

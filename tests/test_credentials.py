@@ -45,6 +45,11 @@ def test_secrets_are_saved_for_the_owner_alone_and_read_back_as_they_were(home: 
     assert Credentials.model_validate(written) == GIVEN
 
 
+def test_what_is_kept_in_the_environment_is_not_written(home: Home) -> None:
+    save(home, "feishu", "main", GIVEN, elsewhere=["token"])
+    assert json.loads(home.credentials("feishu", "main").read_text()).keys() == {"keys"}
+
+
 def test_what_was_saved_is_in_no_log(home: Home) -> None:
     save(home, "feishu", "main", GIVEN)
     assert "tok-4711" not in clean("it said tok-4711-ß")

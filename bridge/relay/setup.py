@@ -71,9 +71,7 @@ class Setup:
 
     @property
     def fingerprint(self) -> str:
-        """What identifies the account, never what may rotate."""
-        identity = (self.spec.name, *self.spec.identity(self.settings, self.credentials))
-        return sha256("\0".join(identity).encode()).hexdigest()
+        return fingerprint_of(self.spec, self.settings, self.credentials)
 
     @property
     def caps(self) -> outbox.Caps:
@@ -91,6 +89,12 @@ class Setup:
             max_pixels=media.max_pixels,
         )
         return received.Terms(folder, self.shelf, limits, media.download_seconds, media.resolve_seconds)
+
+
+def fingerprint_of(spec: ChannelSpec, settings: ChannelSettings, credentials: object) -> str:
+    """What identifies an account, never what may rotate."""
+    identity = (spec.name, *spec.identity(settings, credentials))
+    return sha256("\0".join(identity).encode()).hexdigest()
 
 
 def shelf_of(name: AccountId, home: Home, config: Config, disk: Disk) -> Shelf:

@@ -75,12 +75,14 @@ async def serve_bare() -> None:
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, backlog=1024).start()
-    await _serve(runner.addresses[0][1])
+    await serve_until_told(runner.addresses[0][1])
     await runner.cleanup()
 
 
 class Quiet:
     """The account's health, which nobody asks for."""
+
+    snapshot = Snapshot(AccountId("webhook:bench"), "webhook", "bench", State.CONNECTED, SystemClock().now())
 
     def contact(self) -> None: ...
 
@@ -157,11 +159,11 @@ async def serve_account(folder: Path, database: str) -> None:
             run = tasks.create_task(account.run(Quiet()))
             await asyncio.sleep(0.1)
             spare_collections()  # as the daemon does once it is ready
-            await _serve(listener.port)
+            await serve_until_told(listener.port)
             run.cancel()
 
 
-async def _serve(port: int) -> None:
+async def serve_until_told(port: int) -> None:
     print(port, flush=True)
     await asyncio.to_thread(sys.stdin.read)
 

@@ -13,10 +13,10 @@ from bridge import accounts, logs
 from bridge.channel import Answer
 from bridge.errors import ConfigError
 from bridge.paths import read_private
-from bridge.relay import draft, setup
+from bridge.relay import payload
 from bridge.relay.intake import Policy
 from bridge.web.listener import Listener
-from channels.feishu import api
+from channels.feishu import codes
 from tests.security.whole_run import FILE_SIGNATURE
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -46,22 +46,22 @@ def secrets_in_a_log(patch: pytest.MonkeyPatch) -> None:
 
 def the_platform_s_words(patch: pytest.MonkeyPatch) -> None:
     """A refusal is given as the platform worded it."""
-    patch.setattr(api.codes, "reason", lambda code, message: message)
+    patch.setattr(codes, "reason", lambda code, message: message)
 
 
 def a_token_in_the_store(patch: pytest.MonkeyPatch) -> None:
     """What is stored of a message holds the address of its file, with the signature."""
-    encode = draft.payload.encode
+    encode = payload.encode
 
     def whole(message: Any) -> str:
         return json.dumps({**json.loads(encode(message)), "address": f"https://x/?s={FILE_SIGNATURE}"})
 
-    patch.setattr(draft.payload, "encode", whole)
+    patch.setattr(payload, "encode", whole)
 
 
 def senders_in_paths(patch: pytest.MonkeyPatch) -> None:
     """A folder is named after who writes."""
-    patch.setattr(setup.payload, "digest_of", lambda key: key.split("\0")[2])
+    patch.setattr(payload, "digest_of", lambda key: key.split("\0")[2])
 
 
 def echoes_over_http(patch: pytest.MonkeyPatch) -> None:

@@ -78,15 +78,15 @@ def echoes_over_http(patch: pytest.MonkeyPatch) -> None:
 
 def contents_in_a_status(patch: pytest.MonkeyPatch) -> None:
     """A file that cannot be read is quoted."""
-    from_file = accounts._from_file
+    saved = accounts.saved_secrets
 
     def quoting(path: Path) -> dict[str, Any]:
         try:
-            return from_file(path)
+            return saved(path)
         except ConfigError as error:
             raise ConfigError(f"{error}: {read_private(path)!r}") from None
 
-    patch.setattr(accounts, "_from_file", quoting)
+    patch.setattr(accounts, "saved_secrets", quoting)
 
 
 ID, TEXT, SECRET, TOKEN = (

@@ -33,6 +33,7 @@ from bridge.channel import Answer, Http
 from bridge.channel.http import http_session
 from bridge.clock import SystemClock
 from bridge.config import Config, LimitsTable, WebTable
+from bridge.health import Snapshot, State
 from bridge.ids import AccountId
 from bridge.logs import configure, get_logger
 from bridge.media.disk import Disk

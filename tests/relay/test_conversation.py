@@ -32,13 +32,17 @@ from bridge.meter import TurnEnd
 from bridge.protocol.limits import PROMPT_BYTES
 from bridge.relay import conversation, received, turn
 from bridge.relay.payload import conversation_of
+from bridge.relay.session import Session
 from bridge.relay.texts import Language, Text, say
+from bridge.store.change_steps import ALONG
 from bridge.store.contract import (
     Answer,
     BindSession,
     BoundSession,
     CountsOf,
     HeldTexts,
+    MessageOf,
+    OpenMessages,
     OpenSession,
     Query,
     Recall,
@@ -928,3 +932,326 @@ async def test_each_turn_is_counted_by_its_end(turn: Any, text: str, end: TurnEn
         assert sum(meter.slot_waits.counts) == 1
         assert meter.messages == {"accepted": 1}
         assert sum(meter.claims.counts) == 1
+
+
+# --- what comes while a turn runs ------------------------------------------------
+
+
+def asked(here: Desk) -> list[str]:
+    return [start["prompt"] for start in here.server.frames("turn.start")]
+
+
+async def reasons(here: Desk, *message_ids: str) -> list[str]:
+    stored = [await here.store.get(MessageOf(NAME, MessageId(one))) for one in message_ids]
+    return [one.reason for one in stored if one is not None]
+
+
+def handles(here: Desk) -> list[str]:
+    return [part.reply_to for part in here.channel.sent]
+
+
+async def test_what_came_while_a_turn_ran_can_become_one_turn_with_one_reply_to_the_newest() -> None:
+    held = Held()
+    async with desk(script={"turn": held}, settings={"when_busy": "collect"}) as here:
+        for text in ("one", "two", "", "three"):
+            await here.say(text)
+        assert len(await here.store.get(OpenMessages(NAME))) == 4
+        held.let_go("one")
+        held.let_go("two\n\nthree")
+        assert await here.answered(2) == ["echo: one", "echo: two\n\nthree"]
+        assert handles(here) == ["m1", "m4"]
+        assert asked(here) == ["one", "two\n\nthree"]
+        assert await reasons(here, "m1", "m2", "m3", "m4") == ["", ALONG, ALONG, ""]
+        assert await here.store.get(OpenMessages(NAME)) == ()
+        await here.say("four")
+        held.let_go("four")
+        assert len(await here.answered(3)) == 3
+
+
+async def test_a_collected_turn_that_fails_is_told_of_once() -> None:
+    async with desk(script={"turn": failing_second()}, settings={"when_busy": "collect"}) as here:
+        await here.push(message("m1", "one"))
+        await here.push(message("m2", "two"), message("m3", "three"))
+        assert await here.answered(2) == ["echo: one", FAILURE]
+        assert handles(here) == ["m1", "m3"]
+
+
+def failing_second() -> Any:
+    turns = [answer, failing]
+
+    async def turn(peer: Peer, start: Frame) -> None:
+        await settle()
+        await turns.pop(0)(peer, start)
+
+    return turn
+
+
+async def test_of_what_is_collected_a_part_can_be_taken_back_also_while_its_turn_runs() -> None:
+    held = Held()
+    async with desk(script={"turn": held}, settings={"when_busy": "collect"}) as here:
+        for text in ("one", "two", "three", "four"):
+            await here.say(text)
+        held.let_go("one")
+        both = "two\n\nthree\n\nfour"
+        await until(lambda: held.started == ["one", both])
+        await here.push(Recalled("m4"))
+        await here.push(Recalled("m2"))
+        held.let_go(both)
+        assert await here.answered(2) == ["echo: one", f"echo: {both}"]
+        assert handles(here) == ["m1", "m3"]
+        assert await reasons(here, "m2", "m3", "m4") == ["recalled", "", "recalled"]
+
+
+async def test_the_last_of_what_is_collected_that_is_taken_back_ends_the_turn() -> None:
+    async with desk(script={"turn": cancellable}, settings={"when_busy": "collect"}) as here:
+        for text in ("long one", "long two", "long three"):
+            await here.say(text)
+        await until(lambda: asked(here) == ["long one"])
+        await here.push(Recalled("m1"))
+        await until(lambda: asked(here) == ["long one", "long two\n\nlong three"])
+        await here.push(Recalled("m3"))
+        await here.push(Recalled("m2"))
+        await here.say("after")
+        assert await here.answered(1) == ["echo: after"]
+
+
+async def test_what_is_collected_is_put_together_anew_when_a_part_changes_before_its_turn() -> None:
+    channel = SlowTyping()
+    held = Held()
+    async with desk(channel, script={"turn": held}, settings={"when_busy": "collect"}) as here:
+        await here.say("one")
+        for text in ("two", "three", "four"):
+            await here.say(text)
+        await until(lambda: "m1" in channel.gates)
+        channel.gates["m1"].set()
+        held.let_go("one")
+        await until(
+            lambda: channel.typed == ["to-u-owner"] * 2
+        )  # all of it is started, and its turn to begin
+        await here.push(Recalled("m3"))
+        channel.slow = False
+        for gate in channel.gates.values():
+            gate.set()
+        held.let_go("two\n\nfour")
+        assert await here.answered(2) == ["echo: one", "echo: two\n\nfour"]
+        assert await here.store.get(OpenMessages(NAME)) == ()
+
+
+class SlowTyping(PushedChannel):
+    """Its typing waits for the gate of the message that it is shown for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slow = True
+        self.gates: dict[str, asyncio.Event] = {}
+
+    async def typing(self, to: str, reply_to: str) -> None:
+        self.typed.append(to)
+        if self.slow:
+            await self.gates.setdefault(reply_to, asyncio.Event()).wait()
+
+
+async def test_an_edit_of_what_is_being_collected_counts() -> None:
+    gate = asyncio.Event()
+
+    class SlowStart(ScriptedServer):
+        async def _handle(self, peer: Peer, frame: Frame) -> None:
+            if frame["type"] == "session.start":
+                await gate.wait()
+            await super()._handle(peer, frame)
+
+    async with desk(script={"kind": SlowStart}, settings={"when_busy": "collect"}) as here:
+        await here.push(message("m1", "one"), message("m2", "two"), message("m3", "three"))
+        await until(lambda: len(here.server.frames("session.start")) == 1)
+        await here.push(Edited(message("m2", "2"), 1))
+        gate.set()
+        assert await here.answered(1) == ["echo: one\n\n2\n\nthree"]
+        assert await here.store.get(OpenMessages(NAME)) == ()
+
+
+async def test_a_crash_in_a_collected_turn_is_made_good_from_the_session_s_record() -> None:
+    clock = FakeClock()
+    ended = [
+        ("assistant.completed", "m3", {"content": "both"}),
+        ("turn.completed", "m3", {"steps": 1, "usage": {}}),
+    ]
+    async with homes() as home:
+        started = asyncio.Event()
+
+        async def dying(peer: Peer, start: Frame) -> None:
+            started.set()
+            await asyncio.get_running_loop().create_future()
+
+        settings = {"when_busy": "collect"}
+        async with desk(home=home, clock=clock, script={"turn": dying}, settings=settings) as here:
+            await here.push(message("m2", "two"), message("m3", "three"))
+            await started.wait()
+            await settle()
+        stored = {"s1": ended}
+        async with desk(home=home, clock=clock, script={"stored": stored}, settings=settings) as again:
+            assert await again.answered(1) == ["both"]
+            assert handles(again) == ["m3"]
+            assert asked(again) == []
+            assert await again.store.get(OpenMessages(NAME)) == ()
+
+
+async def test_case_68_a_step_that_puts_messages_together_and_raises_once_costs_one_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real, broke = conversation.together, list[bool]()
+
+    def once(*args: Any) -> Any:
+        if not broke:
+            broke.append(True)
+            raise ValueError("a bug")
+        return real(*args)
+
+    monkeypatch.setattr(conversation, "together", once)
+    async with desk(settings={"when_busy": "collect"}) as here:
+        await here.say("one")
+        await here.say("two")
+        assert await here.answered(2) == [FAILURE, "echo: two"]
+
+
+async def test_a_newer_message_can_take_the_place_of_what_runs_and_waits() -> None:
+    replaced = say(Text.REPLACED, Language.EN)
+    async with desk(script={"turn": cancellable}, settings={"when_busy": "interrupt"}) as here:
+        await here.say("long one")
+        await until(lambda: asked(here) == ["long one"])
+        await here.push(message("m2", "two"), message("m3", "three"))
+        assert sorted(await here.answered(3)) == sorted([replaced, replaced, "echo: three"])
+        assert asked(here) == ["long one", "three"]
+        assert handles(here) == ["m1", "m2", "m3"]
+        assert await reasons(here, "m1", "m2", "m3") == [Text.REPLACED, Text.REPLACED, ""]
+        assert here.server.opened == 1
+
+
+async def test_a_turn_that_ended_as_it_was_to_be_replaced_is_answered() -> None:
+    held = Held()
+    async with desk(script={"turn": held}, settings={"when_busy": "interrupt"}) as here:
+        await here.say("one")
+        await until(lambda: held.started == ["one"])
+        held.let_go("one")  # which no cancel reaches
+        held.let_go("two")
+        await here.say("two")
+        assert await here.answered(2) == ["echo: one", "echo: two"]
+
+
+class Steering:
+    """What a session says to texts for the running turn; ``gate`` holds the answer back."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *outcomes: bool | Exception) -> None:
+        self.outcomes, self.given = list(outcomes), list[tuple[str, str]]()
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+        async def steer(session: Session, request_id: str, text: str) -> bool:
+            self.given.append((request_id, text))
+            await self.gate.wait()
+            outcome = self.outcomes.pop(0)
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome
+
+        monkeypatch.setattr(Session, "steer", steer, raising=False)
+
+
+async def test_a_text_can_be_given_to_the_turn_that_runs_and_is_answered_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held, steering = Held(), Steering(monkeypatch, True, True)
+    async with desk(script={"turn": held}, settings={"when_busy": "steer"}) as here:
+        await here.say("one")
+        await until(lambda: held.started == ["one"])
+        await here.say("two")
+        await here.say("three")
+        await until(lambda: len(steering.given) == 2)
+        assert len(await here.store.get(OpenMessages(NAME))) == 3
+        held.let_go("one")
+        assert await here.answered(1) == ["echo: one"]
+        assert handles(here) == ["m3"]
+        assert steering.given == [("m2", "two"), ("m3", "three")]
+        assert await reasons(here, "m1", "m2", "m3") == [ALONG, ALONG, ""]
+        assert asked(here) == ["one"]
+
+
+@pytest.mark.parametrize("outcome", [False, SessionError("gone")])
+async def test_what_a_running_turn_does_not_take_has_a_turn_of_its_own(
+    outcome: bool | Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, steering = Held(), Steering(monkeypatch, outcome)
+    async with desk(script={"turn": held}, settings={"when_busy": "steer"}) as here:
+        await here.say("one")
+        await until(lambda: held.started == ["one"])
+        await here.say("two")
+        await until(lambda: len(steering.given) == 1)
+        held.let_go("one")
+        held.let_go("two")
+        assert await here.answered(2) == ["echo: one", "echo: two"]
+        assert handles(here) == ["m1", "m2"]
+
+
+async def test_a_turn_that_ends_waits_to_hear_whether_it_had_taken_a_text_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held, steering = Held(), Steering(monkeypatch, True)
+    steering.gate.clear()
+    async with desk(script={"turn": held}, settings={"when_busy": "steer"}) as here:
+        await here.say("one")
+        await until(lambda: held.started == ["one"])
+        await here.say("two")
+        await until(lambda: len(steering.given) == 1)
+        held.let_go("one")
+        await settle()
+        assert here.channel.texts() == []
+        steering.gate.set()
+        assert await here.answered(1) == ["echo: one"]
+        assert handles(here) == ["m2"]
+
+
+async def test_what_has_to_be_fetched_is_not_given_to_a_running_turn_nor_what_comes_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held, steering = Held(), Steering(monkeypatch)
+    async with desk(script={"turn": held}, settings={"when_busy": "steer"}) as here:
+        await here.say("one")
+        await until(lambda: held.started == ["one"])
+        await here.say("two", reference="m0")
+        await here.say("three")
+        await settle()
+        assert steering.given == []
+        for prompt in ("one", "two", "three"):
+            held.let_go(prompt)
+        assert await here.answered(3) == ["echo: one", "echo: two", "echo: three"]
+
+
+async def test_a_message_that_is_over_in_the_store_is_given_to_no_running_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held, steering = Held(), Steering(monkeypatch, True)
+    async with desk(script={"turn": held}, settings={"when_busy": "steer"}) as here:
+        await here.say("one")
+        await until(lambda: held.started == ["one"])
+        run = here.account._run
+        assert run is not None
+        elsewhere = run.work.claimed(MessageId("gone"), message("gone"), 0, 0)
+        run.room.take(key_of())
+        run.conversations.arrive(key_of(), elsewhere)
+        await here.say("two")
+        await until(lambda: len(steering.given) == 1)
+        held.let_go("one")
+        await here.answered(1)
+        assert steering.given == [("m2", "two")]
+
+
+async def test_stop_ends_a_turn_with_all_that_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    Steering(monkeypatch, True)
+    async with desk(script={"turn": cancellable}, settings={"when_busy": "steer"}) as here:
+        await here.say("long one")
+        await until(lambda: asked(here) == ["long one"])
+        await here.say("two")
+        await settle()
+        await here.say("/stop")
+        assert await here.answered(1) == [say(Text.STOPPED, Language.EN)]
+        assert await here.store.get(OpenMessages(NAME)) == ()
+        await until(lambda: here.account._run is not None and here.account._run.room.count(key_of()) == 0)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from bridge.cli.common import typed
 from bridge.cli.doctor_network import places, reached
 from bridge.cli.findings import fault, good, unknown, warning
-from bridge.errors import BridgeError, CredentialsError
+from bridge.errors import BridgeError, ChannelError, CredentialsError, UnreachableError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from bridge.accounts import AccountSetup
-    from bridge.channel import Channel, Fault, Http, Identity
+    from bridge.channel import Channel, Diagnoses, Http, Identity
     from bridge.cli.doctor_network import Place
     from bridge.cli.findings import Finding
     from bridge.clock import Clock
@@ -44,9 +44,14 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an account's platform said. ``skew_seconds`` is this machine's clock minus the platform's."""
+    """What an account's platform said.
+
+    ``addresses`` are to be looked at: what keeps one from being reached is told in place of ``findings``.
+    ``skew_seconds`` is this machine's clock minus the platform's.
+    """
 
     findings: list[Finding]
+    addresses: frozenset[Place] = frozenset()
     skew_seconds: float | None = None
 
 
@@ -68,27 +73,21 @@ def made(accounts: Sequence[AccountSetup], http: Http, public_url: str) -> tuple
 
 
 async def platforms(asked: Sequence[Made], where: Home, clock_: Clock) -> list[Finding]:
-    """All accounts side by side. An address that cannot be reached is told once, and not asked."""
-    wanted: dict[str, set[Place]] = {one.account.id: places(one.account.settings) for one in asked}
-    trouble = await reached(set().union(*wanted.values()))
+    """All accounts side by side. An address that cannot be reached is told once for all of them."""
     turn = asyncio.Semaphore(AT_ONCE)
     async with asyncio.TaskGroup() as tasks:
-        asking = {
-            one.account.id: tasks.create_task(_asked(one, where, clock_, turn))
-            for one in asked
-            if not any(trouble[place] for place in wanted[one.account.id])
-        }
+        asking = {one.account.id: tasks.create_task(_asked(one, where, clock_, turn)) for one in asked}
     answers = {name: task.result() for name, task in asking.items()}
-    findings = [_network(place, found, wanted) for place, found in trouble.items()]
-    findings += [finding for one in answers.values() for finding in one.findings]
+    found = await reached(frozenset().union(*(one.addresses for one in answers.values())))
+    trouble = {place: why for place, why in found.items() if why is not None}
+    findings: list[Finding] = []
+    for place, why in trouble.items():
+        whose = ", ".join(name for name, one in answers.items() if place in one.addresses)
+        findings.append(fault("network", f"{why.text} (for {whose})", why.cure))
+    for one in answers.values():
+        if trouble.keys().isdisjoint(one.addresses):
+            findings += one.findings
     return [*findings, clock({name: one.skew_seconds for name, one in answers.items()})]
-
-
-def _network(place: Place, found: Fault | None, wanted: Mapping[str, set[Place]]) -> Finding:
-    if found is None:
-        return good("network", f"{place[1]}:{place[2]} is reached")
-    whose = ", ".join(name for name, places_ in wanted.items() if place in places_)
-    return fault("network", f"{found.text} (for {whose})", found.cure)
 
 
 async def _asked(one: Made, where: Home, clock_: Clock, turn: asyncio.Semaphore) -> Asked:
@@ -102,10 +101,17 @@ async def _asked(one: Made, where: Home, clock_: Clock, turn: asyncio.Semaphore)
             return Asked([fault("credentials", f"{name}: {error}", f"give it the right ones: {login}")])
         except BridgeError as error:
             cure = f"see what docs/{one.account.channel}.md says of it, and the platform's console"
-            return Asked([fault("platform", f"{name}: {error}", cure)])
+            looked_at = named(one.account, str(error)) if isinstance(error, UnreachableError) else frozenset()
+            return Asked([fault("platform", f"{name}: {error}", cure)], looked_at)
         except TimeoutError:
             text = f"{name}: no answer within {ASK_SECONDS:.0f} seconds"
-            return Asked([fault("platform", text, "try again later; the platform itself may be down")])
+            cure = "try again later; the platform itself may be down"
+            return Asked([fault("platform", text, cure)], frozenset(places(one.account.settings)))
+
+
+def named(account: AccountSetup, text: str) -> frozenset[Place]:
+    """The addresses of the account's settings whose hosts ``text`` names."""
+    return frozenset(place for place in places(account.settings) if place[1] in text)
 
 
 async def ask(one: Made, clock_: Clock) -> Asked:
@@ -118,16 +124,25 @@ async def ask(one: Made, clock_: Clock) -> Asked:
 
     name = one.account.id
     if not isinstance(one.channel, Probes):
-        return Asked([])
+        there = places(one.account.settings)
+        return Asked(
+            [good("network", f"{host}:{port} is reached") for _, host, port in there], frozenset(there)
+        )
     identity = await one.channel.probe()
     known = f" as {identity.name}" if identity.name else ""
     findings = [good("credentials", f"{name}: the platform knows the bot{known}")]
     if isinstance(one.channel, Diagnoses):
-        faults = await one.channel.diagnose()
-        findings += [fault("permissions", f"{name}: {each.text}", each.cure) for each in faults]
-        if not faults:
-            findings.append(good("permissions", f"{name}: it has all that are needed"))
-    return Asked(findings, _skew(identity, clock_))
+        findings += await _permissions(name, one.channel)
+    return Asked(findings, skew_seconds=_skew(identity, clock_))
+
+
+async def _permissions(name: str, channel: Diagnoses) -> list[Finding]:
+    try:
+        lacking = await channel.diagnose()
+    except ChannelError as error:  # the bot works, so this is no fault
+        return [unknown("permissions", f"{name}: {error}")]
+    found = [fault("permissions", f"{name}: {each.text}", each.cure) for each in lacking]
+    return found or [good("permissions", f"{name}: it has all that are needed")]
 
 
 def _skew(identity: Identity, clock_: Clock) -> float | None:

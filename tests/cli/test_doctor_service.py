@@ -1,0 +1,66 @@
+"""The doctor on the service: as it would be installed, running, and coming back."""
+
+from pathlib import Path
+
+import pytest
+
+from bridge.cli import service_unit
+from bridge.cli.doctor_service import examined
+from bridge.cli.findings import Level
+from bridge.paths import Home, write_private
+from tests.cli.fake_systemd import FakeSystemd, with_systemd
+
+
+@pytest.fixture
+def systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSystemd:
+    monkeypatch.setattr(service_unit, "TEMPORARY", ())
+    return with_systemd(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def where(tmp_path: Path, systemd: FakeSystemd) -> Home:
+    home = Home(tmp_path / "home")
+    home.root.mkdir()
+    write_private(home.config, b"")
+    unit = service_unit.unit_of(home)
+    unit.path.parent.mkdir(parents=True)
+    unit.path.write_text(service_unit.text_of(home))
+    return home
+
+
+def test_one_that_runs_and_comes_back_is_well(where: Home) -> None:
+    assert examined(where).level is Level.GOOD
+
+
+def test_none_is_no_fault(where: Home) -> None:
+    service_unit.unit_of(where).path.unlink()
+    found = examined(where)
+    assert (found.level, "service install" in found.text) == (Level.UNKNOWN, True)
+
+
+@pytest.mark.parametrize(
+    ("answers", "level", "words"),
+    [
+        ({"active": "failed"}, Level.FAULT, "turnbridge-home is failed"),
+        ({"enabled": "disabled"}, Level.WARNING, "runs and is disabled"),
+        ({"linger": "no"}, Level.WARNING, "stops when you log out"),
+    ],
+)
+def test_what_is_not_well_is_told_with_its_cure(
+    answers: dict[str, str], level: Level, words: str, where: Home, systemd: FakeSystemd
+) -> None:
+    systemd.say(**answers)
+    found = examined(where)
+    assert (found.level, words in found.text, bool(found.cure)) == (level, True, True)
+
+
+def test_one_that_is_not_as_it_would_be_installed_now_is_told(where: Home) -> None:
+    write_private(where.config, b"[daemon]\nworkspace = '/srv/work'\n")
+    found = examined(where)
+    assert (found.level, "install it again" in found.cure) == (Level.WARNING, True)
+
+
+def test_with_wrong_settings_it_cannot_be_compared(where: Home) -> None:
+    write_private(where.config, b"[[[")
+    found = examined(where)
+    assert (found.level, "not TOML" in found.text) == (Level.FAULT, True)

@@ -1,0 +1,140 @@
+"""The unit: hardened, for one home, and taken by systemd itself."""
+
+import configparser
+import doctest
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bridge.cli import service_unit
+from bridge.cli.service_unit import command, refuse_foreign, text_of, unit_of, workspaces
+from bridge.cli.systemd import ServiceError
+from bridge.config import Config
+from bridge.errors import ConfigError
+from bridge.paths import Home, write_private
+
+
+@pytest.fixture
+def where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setattr(service_unit, "TEMPORARY", (Path("/nowhere"),))
+    home = Home(tmp_path / "home")
+    home.private_dir(home.state)
+    write_private(home.config, b"")
+    return home
+
+
+def lines(where: Home) -> list[str]:
+    return text_of(where).splitlines()
+
+
+def test_it_is_hardened_and_starts_again_but_for_wrong_settings(where: Home) -> None:
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]  # as configparser's own guide does it
+    unit.read_string(text_of(where))
+    service = unit["Service"]
+    assert {key: service[key] for key in ("NoNewPrivileges", "PrivateTmp", "ProtectSystem", "UMask")} == {
+        "NoNewPrivileges": "yes", "PrivateTmp": "yes", "ProtectSystem": "strict", "UMask": "0077",
+    }  # fmt: skip
+    assert (service["Restart"], service["RestartPreventExitStatus"]) == ("on-failure", "2")
+    assert int(service["TimeoutStopSec"]) == 15
+    assert service["ReadWritePaths"] == str(where.root)
+    assert service["EnvironmentFile"] == f"-{where.root}/environment"
+    assert unit["Install"]["WantedBy"] == "default.target"
+
+
+def test_the_usual_home_has_the_plain_name_and_each_other_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    units = tmp_path / ".config" / "systemd" / "user"
+    assert unit_of(Home(tmp_path / ".turnbridge")).path == units / "turnbridge.service"
+    assert unit_of(Home(Path("/srv/bots/a b.1"))).path == units / "turnbridge-a-b-1.service"
+    assert unit_of(Home(Path("/"))).name == "turnbridge-home"
+
+
+def test_folders_that_agents_work_in_may_be_written_and_no_others(where: Home, tmp_path: Path) -> None:
+    shared, own = tmp_path / "shared", tmp_path / "own work"
+    settings = (
+        f"[daemon]\nworkspace = '{shared}'\nstop_seconds = 2.5\n"
+        f"[channels.webhook.demo]\nworkspace = '{own}'\n"
+        f"[channels.webhook.other]\nworkspace = '{where.root}/inside'\nnonsense = 1\n"
+    )
+    write_private(where.config, settings.encode())
+    assert f'ReadWritePaths={where.root} "-{own}" -{shared}' in lines(where)
+    assert "TimeoutStopSec=10" in lines(where)
+
+
+def test_a_workspace_that_is_no_path_is_none() -> None:
+    config = Config(channels={"webhook": {"a": {"workspace": 3}, "b": {"workspace": "relative"}, "c": {}}})
+    assert workspaces(config) == []
+
+
+def test_odd_paths_are_written_as_systemd_reads_them(tmp_path: Path, where: Home) -> None:
+    assert doctest.testmod(service_unit).failed == 0
+    odd = Home(tmp_path / 'a "b" 100% $x')
+    odd.root.mkdir()
+    write_private(odd.config, b"")
+    inner = str(odd.root).replace("%", "%%").replace('"', '\\"')
+    assert f'ReadWritePaths="{inner}"' in lines(odd)
+    assert any(line.endswith(f'run --home "{inner.replace("$", "$$")}"') for line in lines(odd))
+    for name in ("a\nb", "a\x1bb"):
+        plain = Home(tmp_path / name)
+        plain.root.mkdir()
+        write_private(plain.config, b"")
+        with pytest.raises(ServiceError, match="choose a plainer one"):
+            text_of(plain)
+
+
+def test_what_a_service_cannot_see_is_refused(where: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_unit, "TEMPORARY", (where.root.parent,))
+    with pytest.raises(ServiceError, match="temporary folders of its own"):
+        text_of(where)
+
+
+def test_settings_that_cannot_be_read_are_the_error_itself(where: Home) -> None:
+    write_private(where.config, b"[[[")
+    with pytest.raises(ConfigError, match="not TOML"):
+        text_of(where)
+
+
+def test_the_program_is_named_by_its_path(
+    where: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = str(Path(sys.executable).parent / "turnbridge")
+    monkeypatch.setattr(sys, "argv", ["-c"])
+    assert command(where) == [beside, "run", "--home", str(where.root)]
+    called = tmp_path / "turnbridge"
+    called.write_text("")
+    monkeypatch.setattr(sys, "argv", [str(called)])
+    assert command(where)[0] == str(called)
+
+
+def test_the_unit_of_another_home_is_never_replaced(where: Home) -> None:
+    unit = unit_of(where)
+    refuse_foreign(unit, text_of(where))
+    unit.path.parent.mkdir(parents=True)
+    unit.path.write_text(text_of(where).replace("ProtectSystem=strict", "ProtectSystem=no"))
+    refuse_foreign(unit, text_of(where))
+    unit.path.write_text("[Unit]\nDescription=Another's\n")
+    with pytest.raises(ServiceError, match="not this home's"):
+        refuse_foreign(unit, text_of(where))
+    unit.path.write_text("")
+    with pytest.raises(ServiceError, match="not this home's"):
+        refuse_foreign(unit, text_of(where))
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd here")
+def test_systemd_takes_it(where: Home, tmp_path: Path) -> None:
+    write_private(where.config, f"[daemon]\nworkspace = '{tmp_path}/a b'\n".encode())
+    unit = tmp_path / "turnbridge-home.service"
+    unit.write_text(text_of(where))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True, timeout=60
+    )
+    told = [line for line in done.stderr.splitlines() if unit.name in line]
+    assert (done.returncode, told) == (0, []), done.stderr

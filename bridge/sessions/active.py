@@ -58,6 +58,16 @@ class ActiveTurn:
             self._task.cancel()
         return True
 
+    @property
+    def is_over(self) -> bool:
+        """Whether its end is being told."""
+        return self._over
+
+    def so_far(self) -> list[TurnEvent]:
+        """What a client that takes it up now has to know of it, in order; each still without its number."""
+        started, said = self._event(TurnStarted)(0), self._scope.said
+        return [started, *([said] if said else []), *self._scope.attached, *self._context.approvals.told]
+
     async def carry_out(self) -> None:
         """Begin, run and end the turn. Being cancelled, or a client that stalls, ends it as cancelled.
 

@@ -1,11 +1,13 @@
 """Who says yes to a tool call: the session's policy, or the client, call by call."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
 from bridge.ids import new_uuid
+from bridge.protocol.events import TurnEvent
 from bridge.sessions.errors import RequestError
 from bridge.tools.contract import Risk
 
@@ -29,22 +31,33 @@ def decide(policy: Policy, risk: Risk) -> Decision:
     return Decision.ASK if policy == "on-risk" else Decision.DENY
 
 
+@dataclass(slots=True)
+class _Question:
+    answer: asyncio.Future[bool]
+    told: Sequence[TurnEvent] = field(default=())
+
+
 class Approvals:
     """The questions that wait for the client, each found by the id that was given out."""
 
     def __init__(self) -> None:
-        self._open: dict[str, asyncio.Future[bool]] = {}
+        self._open: dict[str, _Question] = {}
 
-    async def ask(self, announce: Callable[[str], Awaitable[None]], seconds: float) -> bool:
+    @property
+    def told(self) -> list[TurnEvent]:
+        """What was told of the questions that wait."""
+        return [event for question in self._open.values() for event in question.told]
+
+    async def ask(self, announce: Callable[[str], Awaitable[Sequence[TurnEvent]]], seconds: float) -> bool:
         """Announce a new question under its id and wait for the answer. Cancelling withdraws it.
 
-        After ``seconds``, if not 0, it is withdrawn and the answer is no.
+        ``announce`` returns what it told. After ``seconds``, if not 0, it is withdrawn and the answer is no.
         """
         approval_id = new_uuid()
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._open[approval_id] = answer
+        self._open[approval_id] = question = _Question(answer)
         try:
-            await announce(approval_id)
+            question.told = await announce(approval_id)
             await asyncio.wait([answer], timeout=seconds or None)
             return answer.done() and answer.result()
         finally:
@@ -56,7 +69,7 @@ class Approvals:
         Raises:
             RequestError: ``approval_not_found``: unknown, answered or withdrawn.
         """
-        answer = self._open.pop(approval_id, None)
-        if answer is None:
+        question = self._open.pop(approval_id, None)
+        if question is None:
             raise RequestError("approval_not_found", "no such question is open: it was answered or withdrawn")
-        answer.set_result(approved)
+        question.answer.set_result(approved)

@@ -15,6 +15,7 @@ from bridge.protocol.events import (
     ToolProgress,
     ToolProposed,
     ToolStarted,
+    TurnEvent,
 )
 from bridge.protocol.helpers import reply_attachment
 from bridge.sessions.approvals import DENIED, Decision, decide
@@ -63,33 +64,34 @@ class Calls:
             if asked is None:
                 raise AgentError("internal_error", "the agent made a call that its step did not ask for")
             call_id, name, arguments = asked.call_id, asked.name, asked.arguments
-            await self._scope.send(ToolProposed, call_id=call_id, name=name, arguments=arguments)
-            result = await self._judge(call_id, name, arguments)
+            proposed = await self._scope.send(ToolProposed, call_id=call_id, name=name, arguments=arguments)
+            result = await self._judge(proposed)
             await self._report(call_id, name, result)
             return result
 
-    async def _judge(self, call_id: str, name: str, arguments: Any) -> ToolResult:
+    async def _judge(self, proposed: ToolProposed) -> ToolResult:
         """What comes of the call, up to and without its report."""
+        call_id, name = proposed.call_id, proposed.name
         tool = self._scope.context.tools.get(name)
         if tool is None:
             return ToolResult(False, "There is no such tool here.")
         try:
-            call = Call(call_id, tool, read_arguments(tool.arguments, arguments))
+            call = Call(call_id, tool, read_arguments(tool.arguments, proposed.arguments))
         except ArgumentsError as error:
             return ToolResult(False, f"The arguments were refused: {error}")
-        if not await self._is_approved(call):
+        if not await self._is_approved(call, proposed):
             return ToolResult(False, DENIED)
         await self._scope.send(ToolStarted, call_id=call_id, name=name)
         return await self._run(call)
 
-    async def _is_approved(self, call: Call) -> bool:
+    async def _is_approved(self, call: Call, proposed: ToolProposed) -> bool:
         context = self._scope.context
         decision = decide(context.settings.policy(context.services.table), call.tool.risk)
         if decision is not Decision.ASK:
             return decision is Decision.ALLOW
 
-        async def announce(approval_id: str) -> None:
-            await self._scope.send(
+        async def announce(approval_id: str) -> Sequence[TurnEvent]:
+            requested = await self._scope.send(
                 ApprovalRequested,
                 approval_id=approval_id,
                 call_id=call.call_id,
@@ -98,6 +100,7 @@ class Calls:
                 cwd=str(context.cwd),
                 summary=one_line(whole(call.tool.summary(call.arguments))),
             )
+            return proposed, requested
 
         return await context.approvals.ask(announce, context.services.table.approval_seconds)
 

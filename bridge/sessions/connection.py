@@ -10,6 +10,7 @@ from bridge.protocol.limits import CLIENT_FRAME_BYTES
 from bridge.protocol.shared import Peer
 from bridge.sessions.contract import Services
 from bridge.sessions.errors import RequestError
+from bridge.sessions.kept import Kept
 from bridge.sessions.live import LiveSessions
 from bridge.sessions.outbound import Outbound
 from bridge.sessions.requests import FatalError, Requests
@@ -28,12 +29,13 @@ class Connection:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        self._deadlines, self._live = services.deadlines, live
+        self._clock, self._deadlines, self._live = services.clock, services.deadlines, live
         self._reader, self._writer = reader, writer
         self._outbound = Outbound()
         self._requests = Requests(services, live, server, self._outbound)
         self._turns: asyncio.Task[None] | None = None
         self._control: asyncio.Task[None] | None = None
+        self._handed_over = False
 
     async def run(self) -> None:
         """Raises StalledError or FrameTooLargeError, in a group, for a client that could not be answered."""
@@ -58,14 +60,29 @@ class Connection:
                     await self._read(tasks)
                     await self._control_done(self._deadlines.reply)
                     self._outbound.mute()  # the client has gone: what waits is written, nothing is added
+                    await self._keep()
                 finally:
                     self._hang_up()
         finally:
-            if self._requests.session:
+            if self._requests.session and not self._handed_over:
                 self._live.release(self._requests.session.context.session_id)
 
+    async def _keep(self) -> None:
+        """Where its turn waits for an approval, be there for the session's next client, for a while."""
+        session, turns = self._requests.session, self._turns
+        if session is None or turns is None or not session.asks:
+            return
+        settings, kept = session.context.settings, Kept(session, turns)
+        if settings.keep_asking_seconds:
+            self._writer.close()
+            session.leave()
+            self._live.keep(session.context.session_id, kept)
+            self._handed_over = await kept.is_taken(settings.keep_asking_seconds, self._clock)
+        if self._handed_over:
+            await asyncio.wait([turns])
+
     def _hang_up(self) -> None:
-        if self._requests.session and self._turns:
+        if self._requests.session and self._turns and not self._handed_over:
             self._live.closing(self._requests.session.context.session_id)
             self._turns.cancel()
 

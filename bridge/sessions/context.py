@@ -25,6 +25,7 @@ class SessionSettings:
     auto_approve: bool = False
     delegation_depth: int = 0
     chat: ours.Chat | None = None
+    keep_asking_seconds: int = 0
 
     @classmethod
     def of(cls, message: ours.SessionStart) -> "SessionSettings":
@@ -34,6 +35,7 @@ class SessionSettings:
             auto_approve=bool(message.auto_approve),
             delegation_depth=message.delegation_depth or 0,
             chat=message.chat,
+            keep_asking_seconds=message.keep_asking_seconds or 0,
         )
 
     def encode(self) -> str:
@@ -44,6 +46,8 @@ class SessionSettings:
             "delegation_depth": self.delegation_depth,
             "chat": self.chat and self.chat.model_dump(),
         }
+        if self.keep_asking_seconds:  # left out otherwise, as before there was any
+            fields["keep_asking_seconds"] = self.keep_asking_seconds
         return json.dumps(fields, ensure_ascii=False)
 
     def policy(self, table: SessionsTable) -> Policy:

@@ -20,6 +20,7 @@ from bridge.sessions.context import Context, SessionSettings
 from bridge.sessions.contract import Services
 from bridge.sessions.errors import RequestError
 from bridge.sessions.history import History
+from bridge.sessions.kept import Kept
 from bridge.sessions.live import LiveSessions
 from bridge.sessions.outbound import IDLE_RESERVE, Numbered, Outbound
 from bridge.sessions.session import Session
@@ -68,15 +69,31 @@ class Opener:
             StoreError: the end of an interrupted turn could not be stored.
         """
         session_id = SessionId(message.session_id)
-        await self._live.hold(session_id)
+        cwd = await asyncio.to_thread(_resolve, message.cwd)
+        kept = await self._live.hold(session_id, cwd)
         try:
-            return await self._attach(session_id, message)
+            if kept is not None:
+                return await self._take_over(kept, message)
+            return await self._attach(session_id, cwd, message)
         except BaseException:
             self._live.release(session_id)
             raise
 
-    async def _attach(self, session_id: SessionId, message: SessionAttach) -> Session:
-        cwd = await asyncio.to_thread(_resolve, message.cwd)
+    async def _take_over(self, kept: Kept, message: SessionAttach) -> Session:
+        """Take up a session in its turn, which waits for an approval: it is asked for once more."""
+        session = kept.session
+        session.carry_on(kept.turns)
+        session.context.events.lead_to(self._outbound)
+        try:
+            await self._greet(session, message.request_id)
+            for event in session.so_far():
+                await self._replay(session, event)
+        except BaseException:  # nobody will run it
+            kept.turns.cancel()
+            raise
+        return session
+
+    async def _attach(self, session_id: SessionId, cwd: Path | None, message: SessionAttach) -> Session:
         stored = await self._services.store.get(LoadSession(session_id))
         if stored is None or cwd is None or stored.record.cwd != str(cwd):
             raise RequestError("session_not_found", "no such session is stored for this cwd: start a new one")

@@ -141,6 +141,10 @@ class Numbered:
     def last(self) -> int:
         return self._last
 
+    def lead_to(self, outbound: Outbound) -> None:
+        """From now on, send to another connection."""
+        self._outbound = outbound
+
     def reserved(self, seq: int) -> None:
         """The store knows now that numbers up to ``seq`` may be used."""
         self._reserved = seq

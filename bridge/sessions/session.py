@@ -16,6 +16,7 @@ from bridge.protocol.events import (
     QueueUpdated,
     SessionCleared,
     SessionPaused,
+    TurnEvent,
 )
 from bridge.protocol.shared import Attachment, QueueEntry
 from bridge.protocol.wire import Wire
@@ -38,14 +39,45 @@ class Session:
         self._paused = False
         self._active: ActiveTurn | None = None
         self._work = asyncio.Event()
+        self._left = asyncio.Event()  # a new one for each connection
+        self._carried: asyncio.Task[None] | None = None
         self._order = asyncio.Lock()  # a change of the queue is told before the next one
 
+    @property
+    def asks(self) -> bool:
+        """Whether its turn waits for an approval."""
+        return self._active is not None and bool(self.context.approvals.told)
+
+    @property
+    def runs(self) -> bool:
+        """Whether its turn runs, and its end is still to be told."""
+        return self._active is not None and not self._active.is_over
+
+    def leave(self) -> None:
+        """The client has gone: ``run`` ends with the turn that it is in. What waits is dropped."""
+        self._queue.clear()
+        self._paused = False
+        self._left.set()
+
+    def carry_on(self, turns: asyncio.Task[None]) -> None:
+        """A new connection has it now; ``turns`` ends with the turn that is running."""
+        self._left, self._carried = asyncio.Event(), turns
+
+    def so_far(self) -> list[TurnEvent]:
+        """What a client that takes it up has to know of the turn that is running."""
+        return self._active.so_far() if self._active is not None and self.runs else []
+
     async def run(self) -> None:
-        """Run turns until cancelled, which ends the one that runs."""
-        while True:
+        """Run turns until cancelled, which ends the one that runs, or until left."""
+        left = self._left
+        if (carried := self._carried) is not None:
+            self._carried = None
+            await _ended(carried)
+            self._work.set()
+        while not left.is_set():
             await self._work.wait()
             self._work.clear()
-            while turn := await self._next():
+            while not left.is_set() and (turn := await self._next()):
                 await turn.carry_out()
                 self._active = None  # no await since the terminal event: its reader finds the session idle
 
@@ -143,6 +175,17 @@ class Session:
         session_id, seconds = self.context.session_id, self.context.services.deadlines.reply
         fields |= {"request_id": request_id, "session_id": session_id}
         await self.context.events.send(lambda seq: kind(**{**fields, "seq": seq}), seconds)
+
+
+async def _ended(carried: asyncio.Task[None]) -> None:
+    """Wait for the turn that an earlier connection's task runs. Cancelling ends it; its error is raised."""
+    try:
+        await asyncio.wait([carried])
+    finally:
+        carried.cancel()
+        await asyncio.wait([carried])
+    if not carried.cancelled() and (error := carried.exception()):
+        raise error
 
 
 def _work(request_id: str, prompt: str, files: tuple[Attachment, ...]) -> Work:

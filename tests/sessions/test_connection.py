@@ -5,11 +5,12 @@ import json
 import socket
 
 from bridge.agents.contract import AgentUsage, Gate, Sink, Turn
-from bridge.channel.testing.clock import settle
+from bridge.channel.testing.clock import settle, until
 from bridge.ids import SessionId
 from bridge.protocol.limits import CLIENT_FRAME_BYTES
 from bridge.sessions.contract import Deadlines
 from bridge.store.contract import EndTurn, LoadSession
+from tests.sessions.keeping import agent, asking, taken_up, tools
 from tests.sessions.wire import Client, ScriptedAgent, Server, serving
 
 HELLO = {
@@ -249,3 +250,22 @@ async def test_a_client_that_stalled_is_not_waited_for_once_more() -> None:
         for _ in range(2000):
             client.ask("turn.cancel", turn_id="x" * 10_000)
         await until_closed(client)
+
+
+async def test_a_turn_that_waits_for_an_approval_is_kept_for_the_session_s_next_client() -> None:
+    async with serving(agent(), tools) as server:
+        first, asked = await asking(server)
+        await first.close()
+        second, _ = await taken_up(server, first.session_id)
+        assert await first.at_end()
+        second.ask("approval.resolve", approval_id=asked["approval_id"], approved=True)
+        assert (await second.until("turn.completed"))[-1]["request_id"] == "m1"
+
+
+async def test_nobody_comes_for_a_kept_turn_and_it_is_cancelled() -> None:
+    async with serving(agent(), tools) as server:
+        first, _ = await asking(server)
+        await first.close()
+        await until(lambda: bool(server.clock.waits()))
+        await server.clock.advance(300)
+        assert b"turn.cancelled" in (await until_ended(server)).events[-1]

@@ -30,6 +30,7 @@ from bridge.store.contract import (
     ReserveSeq,
     SessionRecord,
 )
+from tests.sessions.keeping import agent, asking, taken_up, tools
 from tests.sessions.wire import Client, DaemonControl, Event, ScriptedAgent, Server, no_tools, serving
 
 FOREIGN = "00000000-0000-4000-8000-000000000000"
@@ -361,3 +362,12 @@ async def test_an_end_of_a_turn_that_does_not_fit_any_more_is_not_told_in_part()
         await server.store.do(EndTurn(record.session_id, TurnId("t"), frames, (), 64, 2))
         client = await attach(server, FOREIGN)
         assert [event["type"] for event in await attached(client)] == ["session.started", "queue.snapshot"]
+
+
+async def test_a_session_in_a_turn_that_waits_for_an_approval_is_taken_up_with_it() -> None:
+    async with serving(agent(), tools) as server:
+        first, asked = await asking(server)
+        await first.close()
+        _, told = await taken_up(server, first.session_id)
+        assert [one["type"] for one in told[:3]] == ["session.started", "queue.snapshot", "turn.started"]
+        assert told[-1]["approval_id"] == asked["approval_id"]

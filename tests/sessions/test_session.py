@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bridge.agents.contract import AgentUsage, Gate, Sink, Turn
 from bridge.config import SessionsTable
 from bridge.protocol.limits import PROMPT_BYTES, QUEUE_ITEMS
+from tests.sessions.keeping import agent, asking, taken_up, tools
 from tests.sessions.wire import ENDS, Client, Event, ScriptedAgent, serving
 
 
@@ -374,3 +375,19 @@ async def test_an_entry_that_fits_no_frame_is_refused_and_changes_nothing() -> N
         client.ask("queue.update", queue_id=entry["queue_id"], revision=1, prompt="changed")
         assert (await client.event())["entry"] == {**entry, "revision": 2, "prompt": "changed"}
         assert gap_free(client)
+
+
+async def test_a_session_changes_hands_in_its_turn_and_loses_its_queue_and_pause() -> None:
+    async with serving(agent(), tools) as server:
+        client, asked = await asking(server)
+        client.ask("session.pause", paused=True)
+        client.ask("turn.start", prompt="lost", request_id="m2")
+        await client.until("queue.enqueued")
+        for _ in range(2):
+            await client.close()
+            client, told = await taken_up(server, client.session_id)
+            assert (told[1]["entries"], told[1]["paused"]) == ([], False)
+        client.ask("turn.start", prompt="next", request_id="m3")
+        client.ask("approval.resolve", approval_id=asked["approval_id"], approved=True)
+        assert (await client.until("turn.completed"))[-1]["request_id"] == "m1"
+        assert (await client.until("turn.completed"))[-1]["request_id"] == "m3"

@@ -149,24 +149,24 @@ def _account(
     where = f"channels.{spec.name}.{_shown(name)}"
     own = {key: value for key, value in table.items() if key != "credentials"}
     told: list[str] = []
-    _noted(told, lambda: _check_name(name, f"{home.config}: {where}"))
+    noted(told, lambda: _check_name(name, f"{home.config}: {where}"))
     if told:  # its name leads to no file
         return _broken(spec.name, name, *told, enabled=own.get("enabled") is not False)
     told += _secrets_in(own, spec, home, name)
-    settings = _noted(told, lambda: validate(spec.settings, own, home.config, where))
+    settings = noted(told, lambda: validate(spec.settings, own, home.config, where))
     workspace = None
     if settings is not None:
         named = settings
-        _noted(told, lambda: _check_ids(named, f"{home.config}: {where}"))
-        workspace = _noted(told, lambda: _workspace(named.workspace, where, shared_workspace, home))
-    secrets = _noted(told, lambda: _credentials(home, spec, name, table.get("credentials", {}), environ))
+        noted(told, lambda: check_ids(named, f"{home.config}: {where}"))
+        workspace = noted(told, lambda: _workspace(named.workspace, where, shared_workspace, home))
+    secrets = noted(told, lambda: _credentials(home, spec, name, table.get("credentials", {}), environ))
     if told or settings is None or workspace is None or secrets is None:
         return _broken(spec.name, name, *told, enabled=own.get("enabled") is not False)
     id_ = AccountId(f"{spec.name}:{name}")
     return AccountSetup(id_, spec.name, name, spec, settings, secrets, workspace)
 
 
-def _noted(lines: list[str], check: Callable[[], R]) -> R | None:
+def noted(lines: list[str], check: Callable[[], R]) -> R | None:
     """What ``check`` gives; a mistake is added to ``lines`` instead, so that all are told at once."""
     try:
         return check()
@@ -199,8 +199,8 @@ def _check_name(name: str, where: str) -> None:
         raise ConfigError(f"{where}: {error}") from None
 
 
-def _check_ids(settings: ChannelSettings, where: str) -> None:
-    """Ids are compared as they stand, so what can only be a slip of the pen is refused."""
+def check_ids(settings: ChannelSettings, where: str) -> None:
+    """Ids are compared as they stand, so a slip of the pen is refused with a ConfigError."""
     senders = settings.senders if isinstance(settings.senders, tuple) else ()
     named = {"owner": (settings.owner,) if settings.owner else (), "senders": senders}
     for key, ids in named.items():

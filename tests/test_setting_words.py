@@ -14,6 +14,8 @@ enabled = false
 
 [channels.feishu.broken]
 app_id = "wrong"
+
+[channels.webhook.shop]
 """
 
 
@@ -23,6 +25,10 @@ def home(tmp_path: Path) -> Home:
     for account in ("main", "broken"):
         home.private_dir(home.credentials("feishu", account).parent)
         write_private(home.credentials("feishu", account), b'{"app_secret": "s", "encrypt_key": "k"}')
+    home.private_dir(home.credentials("webhook", "shop").parent)
+    write_private(
+        home.credentials("webhook", "shop"), b'{"secrets": ["whsec_QUJDQUJDQUJDQUJDQUJDQUJDQUJDQUJD"]}'
+    )
     write_private(home.config, SETTINGS)
     return home
 
@@ -43,13 +49,13 @@ def home(tmp_path: Path) -> Home:
     ],
 )
 def test_a_word_is_read_as_its_setting_takes_it(home: Home, word: str, value: object) -> None:
-    keys, _ = checked(home, "feishu", "main", [word])
+    keys, _ = checked(home, "webhook", "shop", [word])
     assert keys == {word.partition("=")[0]: value}
 
 
 def test_several_are_checked_together_and_whether_it_is_on_is_told(home: Home) -> None:
-    assert checked(home, "feishu", "main", ["owner=u", "language=zh"]) == (
-        {"owner": "u", "language": "zh"},
+    assert checked(home, "feishu", "main", ["owner=ou_1", "language=zh"]) == (
+        {"owner": "ou_1", "language": "zh"},
         False,
     )
     assert checked(home, "feishu", "main", ["enabled="])[1]
@@ -71,7 +77,7 @@ def test_several_are_checked_together_and_whether_it_is_on_is_told(home: Home) -
         ("senders=[x", "senders"),
         ("workspace=/does/not/exist", "existing directory"),
         ("app_id=", "missing: set it"),
-        ("owner= x", "no blank"),
+        ("owner=Alice", "must be ids"),
     ],
 )
 def test_what_would_be_wrong_is_refused(home: Home, word: str, said: str) -> None:
@@ -81,7 +87,7 @@ def test_what_would_be_wrong_is_refused(home: Home, word: str, said: str) -> Non
 
 def test_an_account_that_is_broken_already_may_be_mended_and_set(home: Home) -> None:
     assert checked(home, "feishu", "broken", ["app_id=cli_2"])[0] == {"app_id": "cli_2"}
-    assert checked(home, "feishu", "broken", ["owner=u"])[0] == {"owner": "u"}
+    assert checked(home, "feishu", "broken", ["owner=ou_1"])[0] == {"owner": "ou_1"}
 
 
 def test_an_account_that_is_not_there_cannot_be_set(home: Home) -> None:

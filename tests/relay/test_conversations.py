@@ -6,8 +6,10 @@ import pytest
 
 from bridge.channel.testing.clock import settle, until
 from bridge.ids import ConversationKey, MessageId
+from bridge.relay.conversation import Now
 from bridge.relay.conversations import Conversations
-from tests.relay.harness import STRANGER, Desk, desk, message
+from bridge.store.contract import UnbindSession
+from tests.relay.harness import NAME, STRANGER, Desk, desk, message
 from tests.relay.scripted import cancellable
 from tests.relay.test_changes import prompts
 from tests.relay.test_conversation import Held, key_of
@@ -128,3 +130,62 @@ async def test_one_that_has_a_session_again_once_it_retired_is_not_forgotten(
         of(here).retire(key_of())
         await settle()
         assert of(here).by_key[key_of()] is conversation
+
+
+async def test_stop_ends_all_of_one_conversation_and_of_none_nothing() -> None:
+    async with desk(script={"turn": cancellable}) as here:
+        await here.say("long one")
+        await here.say("two")
+        await until(lambda: prompts(here) == ["long one"])
+        of(here).stop(key_of(STRANGER))
+        of(here).stop(key_of())
+        assert of(here).now(key_of()).ending == 2
+        assert of(here).now(key_of()).running == []
+        await until(lambda: not of(here).is_busy(key_of()))
+        assert here.channel.texts() == []
+
+
+async def test_what_a_conversation_has_to_do_is_told_from_memory() -> None:
+    held = Held()
+    async with desk(script={"turn": held}) as here:
+        assert of(here).now(key_of()) == Now()
+        await here.say("one")
+        await here.say("two")
+        await until(lambda: held.started == ["one"])
+        await here.clock.advance(7)
+        now = of(here).now(key_of())
+        assert ([m.message_id for m in now.running], now.seconds) == (["m1"], 7)
+        assert [m.message_id for m in now.waiting] == ["m2"]
+        held.let_go("one")
+        held.let_go("two")
+        await here.answered(2)
+
+
+async def test_a_session_is_renewed_at_once_or_once_nothing_runs_on_it() -> None:
+    held = Held()
+    async with desk(script={"turn": held}) as here:
+        of(here).renew(key_of())
+        await here.say("one")
+        await until(lambda: held.started == ["one"])
+        await here.store.do(UnbindSession(NAME, key_of()))
+        of(here).renew(key_of())
+        held.let_go("one")
+        held.let_go("two")
+        held.let_go("three")
+        await here.say("two")
+        await here.answered(2)
+        assert here.server.opened == 2
+        await here.store.do(UnbindSession(NAME, key_of()))
+        of(here).renew(key_of())
+        await until(lambda: key_of() not in of(here).by_key)
+        await here.say("three")
+        await here.answered(3)
+        assert here.server.opened == 3
+
+
+async def test_what_has_just_come_may_take_the_place_of_what_runs() -> None:
+    async with desk(script={"turn": cancellable}, settings={"when_busy": "interrupt"}) as here:
+        await here.say("long one")
+        await until(lambda: prompts(here) == ["long one"])
+        await here.say("two")
+        assert (await here.answered(2))[1] == "echo: two"

@@ -11,7 +11,15 @@ from bridge.media.shelf import Shelf
 from bridge.protocol.limits import PROMPT_BYTES
 from bridge.protocol.shared import Attachment, ReplyAttachment
 from bridge.relay import received
-from bridge.relay.turn import content_of, missed_list, nothing_left, prompt_of, shown_key
+from bridge.relay.turn import (
+    content_of,
+    is_text_alone,
+    missed_list,
+    nothing_left,
+    prompt_of,
+    shown_key,
+    steered,
+)
 
 SENT = datetime(2026, 3, 4, 5, 6, tzinfo=UTC)
 MESSAGE = Inbound("m1", "u1", "c1", "to", "m1", "hello", sent_at=SENT)
@@ -100,3 +108,13 @@ def test_missed_messages_are_listed_with_their_time_and_on_one_line_each() -> No
 
 def test_a_key_is_shown_without_its_dividers() -> None:
     assert shown_key("direct\0c\0u\0") == "direct/c/u/"
+
+
+def test_only_a_text_alone_is_given_to_a_running_turn_and_never_more_than_a_prompt_takes() -> None:
+    picture = RemoteFile("k", FileKind.IMAGE)
+    assert is_text_alone(replace(MESSAGE, text="words"))
+    assert not is_text_alone(replace(MESSAGE, text=" "))
+    assert not is_text_alone(replace(MESSAGE, text="words", files=(picture,)))
+    assert not is_text_alone(replace(MESSAGE, text="words", reference="m0"))
+    assert steered(replace(MESSAGE, text="a\x00b")) == "ab"
+    assert len(steered(replace(MESSAGE, text="x" * (PROMPT_BYTES + 1))).encode()) <= PROMPT_BYTES

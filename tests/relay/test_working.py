@@ -119,6 +119,75 @@ async def test_a_time_limit_of_the_work_s_own_is_its_own() -> None:
         await limited()
 
 
+def named(message_id: str) -> Message:
+    return Message(MessageId(message_id), message(message_id), MessageState.CLAIMED, SessionId(""), 0)
+
+
+def several(*message_ids: str) -> tuple[Working, list[Message]]:
+    messages = [named(one) for one in message_ids]
+    one = Working(messages[0])
+    one.take(messages)
+    return one, messages
+
+
+async def test_several_messages_are_worked_on_as_one_and_one_that_changes_begins_it_anew_uncut() -> None:
+    one, (first, _) = several("m1", "m2")
+    assert one.message.inbound.text == "hello\n\nhello"
+    assert one.has(first)
+    assert not one.has(named("m1"))
+    gate, done = asyncio.Event(), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(waits(one, gate, done))
+        await settle()
+        one.redo()
+        await settle()
+        assert done == []
+        gate.set()
+    assert done == ["done"], "it is not cut"
+    assert one.again
+    assert one.begin_turn(cast(Session, FakeSession())) is False
+
+
+async def test_a_message_alone_that_changes_is_cut_and_begun_anew() -> None:
+    one, done = work(), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(waits(one, asyncio.Event(), done))
+        await settle()
+        one.redo()
+    assert (done, one.again) == ([], True)
+
+
+async def test_who_is_left_out_before_the_turn_begins_it_anew_and_later_does_not() -> None:
+    one, (first, second, third) = several("m1", "m2", "m3")
+    session = cast(Session, FakeSession())
+    assert one.begin_turn(session) is True
+    assert one.session is session
+    one.leave_out(second)
+    assert (one.members, one.again) == ([first, third], False)
+    before, (other, _) = several("m1", "m2")
+    before.leave_out(other)
+    assert before.again is True
+    assert before.begin_turn(session) is False
+
+
+async def test_nothing_is_given_to_a_turn_that_is_over_or_ending_and_its_end_is_not_cut() -> None:
+    one, gate, done = work(), asyncio.Event(), list[str]()
+    one.begin_turn(cast(Session, FakeSession()))
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(waits(one, gate, done))
+        await settle()
+        one.end_turn()
+        assert one.session is None
+        assert one.stop() is False
+        await settle()
+        gate.set()
+    assert done == ["done"]
+    stopping = work()
+    stopping.begin_turn(cast(Session, FakeSession()))
+    stopping.stop()
+    assert stopping.session is None
+
+
 async def test_cancelling_is_not_swallowed() -> None:
     one, done = work(), list[str]()
     async with asyncio.TaskGroup() as tasks:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from bridge.channel.contract import Channel
 from bridge.channel.http import Http
@@ -50,9 +51,13 @@ class MediaSettings(BaseModel):
 
 
 class ChannelSettings(BaseModel):
-    """What every account has: one table ``[channels.<channel>.<account>]``. Adapters add their own keys."""
+    """What every account has: one table ``[channels.<channel>.<account>]``. Adapters add their own keys.
+
+    ``user_ids`` is a regular expression that every user's id of the platform fits, where they have a form.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    user_ids: ClassVar[str] = ""
 
     enabled: bool = True
     workspace: str = ""
@@ -68,6 +73,16 @@ class ChannelSettings(BaseModel):
     unknown_outcome: UnknownOutcome = UnknownOutcome.RESEND
     expect_every_seconds: Annotated[int, Field(ge=0)] = 0  # silence for longer is a fault; 0: it is none
     media: MediaSettings = MediaSettings()
+
+    @field_validator("owner", "senders")
+    @classmethod
+    def _are_ids(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        """Anybody can take a name, so one is never taken for an id. A guide's placeholder is nobody's."""
+        ids = value if isinstance(value, tuple) else () if value in ("", "owner", "anyone") else (value,)
+        given = [one for one in ids if "…" not in one]
+        if cls.user_ids and not all(re.fullmatch(cls.user_ids, one, re.ASCII) for one in given):
+            raise ValueError(f"must be ids of the platform's users, which fit {cls.user_ids}: a name is none")
+        return value
 
 
 class ChannelCredentials(BaseModel):

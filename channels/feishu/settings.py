@@ -1,6 +1,6 @@
 """What an operator sets for a Feishu or Lark bot."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from yarl import URL
@@ -13,6 +13,7 @@ _LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 class FeishuSettings(ChannelSettings):
     """One table ``[channels.feishu.<account>]``. ``owner`` is an open_id (``ou_…``) of this app's."""
 
+    user_ids: ClassVar[str] = r"ou_[\w-]+"
     app_id: Annotated[str, Field(pattern=r"^cli_[0-9A-Za-z]{1,64}$")]
     base: str = "https://open.feishu.cn"  # Lark: https://open.larksuite.com
     accounts_base: str = "https://accounts.feishu.cn"  # where a bot is signed in by a scan

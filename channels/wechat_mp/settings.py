@@ -1,7 +1,7 @@
 """What an operator sets for a WeChat Official Account."""
 
 from ipaddress import ip_address
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, SecretStr, field_validator
 from yarl import URL
@@ -15,6 +15,7 @@ _KEY_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 class WechatMpSettings(ChannelSettings):
     """One table ``[channels.wechat_mp.<account>]``. ``owner`` is an openid, which only this account knows."""
 
+    user_ids: ClassVar[str] = r"o[\w-]+"
     app_id: Annotated[str, Field(pattern=r"^wx[0-9A-Za-z]{1,62}$")]
     original_id: Annotated[str, Field(pattern=r"^gh_[0-9A-Za-z]{1,61}$")]
     mode: Literal["secure", "compat", "plaintext"] = "secure"  # as the console says

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from pydantic import SecretStr, ValidationError
 
@@ -5,7 +7,7 @@ from channels.feishu import SPEC
 from channels.feishu.settings import FeishuCredentials, FeishuSettings, identity, title
 
 
-def settings(**values: str) -> FeishuSettings:
+def settings(**values: Any) -> FeishuSettings:
     return FeishuSettings.model_validate({"app_id": "cli_a1"} | values)
 
 
@@ -64,3 +66,13 @@ def test_credentials_never_show_themselves() -> None:
         FeishuCredentials.model_validate({"app_secret": "s3cret", "wrong": "s3cret"})
     assert "s3cret" not in str(caught.value)
     assert "s3cret" not in repr(FeishuCredentials(app_secret=SecretStr("s3cret"), encrypt_key=SecretStr("k")))
+
+
+@pytest.mark.parametrize("name", ["Alice", "ou_Ａlice", "ou_ alice", "OU_1", "on_7d8a"])
+def test_case_71_and_72_a_name_is_refused_where_an_id_belongs(name: str) -> None:
+    known = "ou_7d8a6e6df7621556ce0d21922b676706ccs"
+    assert settings(owner=known, senders=(known,)).senders == (known,)
+    assert settings(senders="anyone").owner == ""
+    for wrong in ({"owner": name}, {"senders": (known, name)}):
+        with pytest.raises(ValidationError, match="a name is none"):
+            settings(**wrong)

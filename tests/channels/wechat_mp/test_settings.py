@@ -72,3 +72,13 @@ def test_an_account_is_its_two_ids() -> None:
     known = WechatMpCredentials.model_validate(SECRETS)
     other = WechatMpCredentials.model_validate(SECRETS | {"app_secret": "renewed"})
     assert identity(settings(), known) == identity(settings(mode="compat"), other) == tuple(TABLE.values())
+
+
+@pytest.mark.parametrize("name", ["Alice", "oАlice", "o alice", "gh_1"])
+def test_case_71_and_72_a_name_is_refused_where_an_id_belongs(name: str) -> None:
+    known = "o6_bmjrPTlm6_2sgVt7hMZOPfL2M"
+    assert settings(owner=known, senders=(known,)).senders == (known,)
+    assert settings(senders="anyone").owner == ""
+    for wrong in ({"owner": name}, {"senders": (known, name)}):
+        with pytest.raises(ValidationError, match="a name is none"):
+            settings(**wrong)

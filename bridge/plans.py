@@ -190,6 +190,7 @@ class Planner:
     http: Http
     disk: Disk  # that received files are saved on
     meter: Meter
+    rng: random.Random = field(default_factory=random.SystemRandom)  # each takes kilobytes
     ahead: Callable[[AccountId, ChannelSettings], Ahead] = lambda _, __: NOBODY  # the daemon's own parts
     _workspaces: frozenset[str] = field(default=frozenset(), init=False)  # that the settings name
 
@@ -271,7 +272,7 @@ class Planner:
             store=self.store,
             shelf=shelf_of(account.id, self.home, config, self.disk),
             clock=self.clock,
-            rng=random.SystemRandom(),
+            rng=self.rng,
             log=get_logger("bridge.relay").bind(account=account.id),
             version=VERSION,
             meter=self.meter.of(account.id),

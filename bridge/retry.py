@@ -119,7 +119,16 @@ async def retrying(
 
     Any error outside the policy is raised at once.
     """
+    try:
+        return await call()  # nearly always it is this: a thousand that wait need nothing to repeat them with
+    except policy.repeats as error:
+        failed = [error]
     backoff = Backoff(clock, rng, bounds=policy.bounds)
+
+    async def again() -> R:
+        if failed:
+            raise failed.pop()
+        return await call()
 
     def wait_seconds(state: tenacity.RetryCallState) -> float:
         error = _failure(state)
@@ -134,7 +143,7 @@ async def retrying(
         wait=wait_seconds,
         before_sleep=lambda state: on_failure(_failure(state)),
         reraise=True,
-    )(call)
+    )(again)
 
 
 def _failure(state: tenacity.RetryCallState) -> BridgeError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from bridge.channel import (
@@ -97,7 +97,7 @@ class Run:
     conversations: Conversations
     claims: Claims
     responses: Responses | None  # None: a push is answered as soon as it is durable
-    new_parts: asyncio.Condition = field(default_factory=asyncio.Condition)
+    new_parts: asyncio.Condition | None  # told of to those who ask; None: nobody does
 
     def learn(self, identity: Identity) -> None:
         self.identity = identity
@@ -237,7 +237,18 @@ class Account:
         pushed = channel if isinstance(channel, Pushed) else None
         delivers = isinstance(channel, Sends | RepliesInResponse)
         return Run(
-            channel, delivery, work, room, tasks, identity, pushed, delivers, conversations, claims, responses
+            channel,
+            delivery,
+            work,
+            room,
+            tasks,
+            identity,
+            pushed,
+            delivers,
+            conversations,
+            claims,
+            responses,
+            asyncio.Condition() if isinstance(channel, AnsweredByAsking) else None,
         )
 
     def _responses(
@@ -301,10 +312,11 @@ class Account:
         receiver = Receiver(channel, self._setup, trouble, health)
         while True:
             batch = await receiver.next(checkpoint)
-            # kept until it is durable: asking for the next one acknowledges it
-            now_ms = unix_ms(clock.now())
-            claim = partial(run.claims.take, batch.items, now_ms, batch.checkpoint)
-            await retrying(claim, STORING, clock, rng, trouble)
+            if batch.items or batch.checkpoint not in (None, checkpoint):  # else there is nothing to store
+                # kept until it is durable: asking for the next one acknowledges it
+                now_ms = unix_ms(clock.now())
+                claim = partial(run.claims.take, batch.items, now_ms, batch.checkpoint)
+                await retrying(claim, STORING, clock, rng, trouble)
             trouble.over()
             if batch.items and self._expecting is not None:
                 self._expecting.heard(clock.monotonic())
@@ -319,7 +331,7 @@ class Account:
         channel = run.channel
         if not request.path and run.pushed is not None:
             return await self._pushed(run, run.pushed, request)
-        if request.path == "/replies" and isinstance(channel, AnsweredByAsking):
+        if request.path == "/replies" and isinstance(channel, AnsweredByAsking) and run.new_parts:
             return await asked.answer(channel, request, self._setup, run.new_parts, self._release)
         if request.path == "/live" and isinstance(channel, FollowsTurns) and run.work.live is not None:
             return await run.work.live.answer(channel, request)
@@ -368,7 +380,7 @@ class Account:
             return  # the next run reads them from the store
         if run.delivers:
             run.delivery.add(parts)
-        else:
+        elif run.new_parts is not None:
             run.tasks.spawn(asked.wake(run.new_parts), "wake")
 
     def _release(self, copies: Iterable[str]) -> None:

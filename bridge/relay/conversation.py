@@ -246,10 +246,10 @@ class Conversation:
                     result = await self._run(working, tools, time_limit)
             except (SessionError, TimeoutError) as error:
                 end = TurnEnd.TIMEOUT if isinstance(error, TimeoutError) else TurnEnd.UNREACHABLE
-                meter.turns[end].add(clock.monotonic() - began)
+                meter.turned(end, clock.monotonic() - began)
                 await self._failed(working, error)
                 return
-        meter.turns[_end_of(result)].add(clock.monotonic() - began)
+        meter.turned(_end_of(result), clock.monotonic() - began)
         match result:
             case TurnResult():
                 await self._finish(working, result)

@@ -100,7 +100,8 @@ class Delivery:
         self._meter = meter or AccountMeter()
         self._taken = taken
         self._lanes: dict[str, Lane] = {}
-        self._waiting: asyncio.Queue[Lane] = asyncio.Queue()
+        self._waiting: list[Lane] = []
+        self._more = asyncio.Event()
         self._sends = asyncio.Semaphore(terms.at_once)
 
     def add(self, parts: Iterable[OutboxPart]) -> None:
@@ -140,7 +141,8 @@ class Delivery:
     def _serve_soon(self, lane: Lane) -> None:
         if not lane.is_served:
             lane.is_served = True
-            self._waiting.put_nowait(lane)
+            self._waiting.append(lane)
+            self._more.set()
 
     def _entry(self, part: OutboxPart) -> Entry:
         """``part`` with its stamps as times of the monotonic clock."""
@@ -165,8 +167,11 @@ class Delivery:
         ways = Ways(channel, self._offers, self._log)
         async with asyncio.TaskGroup() as tasks:
             while True:
-                lane = await self._waiting.get()
-                tasks.create_task(self._serve(lane, ways, contact), name="lane")
+                await self._more.wait()
+                self._more.clear()
+                for lane in self._waiting:
+                    tasks.create_task(self._serve(lane, ways, contact), name="lane")
+                self._waiting.clear()
 
     async def _serve(self, lane: Lane, ways: Ways, contact: Contact) -> None:
         while lane.entries and await self._finish(lane, ways, contact):

@@ -141,7 +141,7 @@ def _histograms(meters: Mapping[AccountId, AccountMeter]) -> Iterator[Metric]:
         yield family
     turns = _histogram("turn_seconds", "Work on a message in its slot, by its end.", (*ACCOUNT, "outcome"))
     for id_, meter in meters.items():
-        for end, seconds in meter.turns.items():
+        for end, seconds in dict(meter.turns).items():
             _observed(turns, (*_labels(id_), end), seconds)
     yield turns
 

@@ -28,11 +28,14 @@ from bridge.channel import (
 )
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.errors import StoreError
+from bridge.meter import StoreMeter
 from bridge.relay.account import Account
 from bridge.relay.outbox import ReplyFile
 from bridge.relay.silence import BATCH_ITEMS
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import Claim, CountsOf, OpenMessages, PartsOf, Query, Step, Store
+from bridge.store.sqlite import open_store
+from bridge.store.workers import InlineWorker
 from tests.relay.harness import (
     NAME,
     STRANGER,
@@ -646,3 +649,16 @@ async def test_what_is_posted_while_the_account_starts_is_delivered_by_this_run_
             await settle()
             assert here.channel.texts() == ["early", "late"]
             running.cancel()
+
+
+async def test_a_poll_that_brings_nothing_new_costs_no_durable_step() -> None:
+    channel = PollingChannel()
+    channel.batches = [Batch([], "c1"), Batch([], "c1"), Batch([], None), Batch([], "c2")]
+    meter = StoreMeter(FakeClock())
+    async with homes() as home, open_store(home.db, workers=InlineWorker, meter=meter) as store:
+        account = Account(setup_for(home, store, FakeClock(), channel))
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(account.run(FakeHealth()))
+            await until(lambda: channel.polled == ["", "c1", "c1", "c1", "c2"])
+            running.cancel()
+    assert meter.steps == 4  # bound, recovered, and the checkpoint moved twice

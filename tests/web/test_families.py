@@ -40,8 +40,8 @@ def busy() -> Meter:
     account.requested(200, 512)
     account.claimed(["accepted", "duplicate"], 0.004)
     account.slot_waits.add(0.0)
-    account.turns[TurnEnd.COMPLETED].add(3.0)
-    account.turns[TurnEnd.TIMEOUT].add(300.0)
+    account.turned(TurnEnd.COMPLETED, 3.0)
+    account.turned(TurnEnd.TIMEOUT, 300.0)
     account.tries[Try.SENT] += 1
     account.delivered(0.2, 64)
     account.gave_up("expired", 2, is_held=True)

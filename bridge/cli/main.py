@@ -10,9 +10,9 @@ import sys
 from collections.abc import Sequence
 
 from bridge.cli import (
-    channels,
     chat,
     common,
+    completion,
     config,
     dead,
     doctor,
@@ -57,8 +57,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"turnbridge {VERSION}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in (
-        run, service, chat, exec_turn, try_it, channels, status, doctor, pair, send, dead, reload, stop,
-        session, config, fake,
+        run, service, chat, exec_turn, try_it, status, doctor, pair, send, dead, reload, stop, session,
+        config, completion, fake,
     ):  # fmt: skip
         command.register(commands)
     _name_commands(commands)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from bridge.cli import (
+    channels,
     chat,
     common,
     completion,
@@ -18,6 +19,7 @@ from bridge.cli import (
     doctor,
     exec_turn,
     fake,
+    init,
     pair,
     reload,
     run,
@@ -57,8 +59,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"turnbridge {VERSION}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in (
-        run, service, chat, exec_turn, try_it, status, doctor, pair, send, dead, reload, stop, session,
-        config, completion, fake,
+        init, run, service, chat, exec_turn, try_it, channels, status, doctor, pair, send, dead, reload, stop,
+        session, config, completion, fake,
     ):  # fmt: skip
         command.register(commands)
     _name_commands(commands)

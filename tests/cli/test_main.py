@@ -36,8 +36,10 @@ except SystemExit:
 sys.stderr.write(" ".join({name.partition(".")[0] for name in sys.modules}))
 """
 COMMANDS = [
-    "run", "chat", "exec", "try", "status", "doctor", "pair", "send",
+    "init", "run", "chat", "exec", "try", "status", "doctor", "pair", "send",
     "service", "service install", "service uninstall", "service status",
+    "channels", "channels list", "channels login", "channels logout", "channels enable", "channels disable",
+    "channels set",
     "dead", "dead list", "dead show", "dead retry", "dead prune", "reload", "stop", "session",
     "config", "config check", "config schema", "config show",
     "completion", "fake", "fake feishu", "fake wechat_mp",

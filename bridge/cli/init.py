@@ -1,0 +1,82 @@
+"""``turnbridge init``: the first settings by a few questions, and the first account signed in."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from bridge.cli.common import add_home, home, typed
+from bridge.errors import ConfigError
+
+if TYPE_CHECKING:
+    from bridge.cli.common import Commands
+    from bridge.paths import Home
+
+CONSOLE = "console"
+HOW = """\
+On a terminal it asks. Otherwise standard input has the answers, a line KEY=VALUE for each: channel, account,
+public_url, port, agent, and all that "turnbridge channels login" takes. Only channel must be there.
+"""
+
+
+def register(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "init", help="write the first settings, and sign the first account in", epilog=HOW
+    )
+    add_home(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit codes as of ``channels login``. Where that fails, nothing is left."""
+    from bridge.cli.first import Given, Person, first, write
+
+    where = home(args)
+    if where.config.exists():
+        another = typed(where, "channels login CHANNEL")
+        raise ConfigError(f"{where.config} is there already; for another account: {another}")
+    answers = Person() if sys.stdin.isatty() else Given(sys.stdin.read())
+    chosen = first(where, answers)
+    write(where, chosen)
+    code = _signed_in(where, chosen, answers.left)
+    print("\n".join(_next(where, chosen)))
+    return code
+
+
+def _signed_in(where: Home, chosen: dict[str, Any], left: str) -> int:
+    """Sign the account in. ``left`` is what standard input held beside our own answers."""
+    import io
+
+    from bridge.cli.login import sign_in
+
+    stdin, written = sys.stdin, where.config.read_bytes()
+    if not stdin.isatty():
+        sys.stdin = io.StringIO(left)
+    try:
+        return sign_in(where, chosen["channel"], chosen["account"])
+    except BaseException:  # whatever ends it: then this can be done again
+        if where.config.read_bytes() == written:
+            where.config.unlink()
+        raise
+    finally:
+        sys.stdin = stdin
+
+
+def _next(where: Home, chosen: dict[str, Any]) -> list[str]:
+    account = f"{chosen['channel']}:{chosen['account']}"
+    steps = {
+        "service install": "run it, now and whenever this machine starts",
+        "run": "or run it here, in the foreground",
+        "doctor": "when it runs: see whether all is well",
+    }
+    steps |= (
+        {"chat": "talk to it"} if chosen["channel"] == CONSOLE else {f"pair {account}": "become its owner"}
+    )
+    commands = {typed(where, words): why for words, why in steps.items()}
+    width = max(map(len, commands))
+    return [
+        "",
+        f"The settings are in {where.config}. Next:",
+        *(f"  {command:<{width}}  {why}" for command, why in commands.items()),
+    ]

@@ -1,0 +1,116 @@
+"""``init``: from nothing to an account that can run, and nothing left where that fails."""
+
+import io
+import json
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from bridge.accounts import AccountSetup
+from bridge.channel.testing.fakes.feishu import FakeFeishu
+from bridge.cli import login
+from bridge.cli.examination import enabled
+from bridge.cli.main import main
+from bridge.config import load
+from bridge.errors import BridgeError
+from bridge.paths import Home, write_private
+from tests.daemons import free_port
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+def init(where: Home, lines: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"port={free_port()}\n{lines}"))
+    return main(["init", "--home", str(where.root)])
+
+
+def only(where: Home) -> AccountSetup:
+    (account,) = enabled(where, load(where.config))
+    return account
+
+
+def test_a_console_is_ready_at_once(
+    where: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert init(where, "channel=console", monkeypatch) == 0
+    assert only(where).id == "console:local"
+    said = capsys.readouterr().out
+    for words in ("service install", "run", "doctor", "chat"):
+        assert f"  turnbridge {words} --home " in said
+    assert stat.S_IMODE(where.config.stat().st_mode) == 0o600
+    assert isinstance(sys.stdin, io.StringIO)
+
+
+def test_an_account_gets_its_settings_and_secrets(
+    where: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = "channel=webhook\naccount=ci\nowner=u1\npublic_url=https://bot.example\nask_token=s3cr3t-token\n"
+    assert init(where, lines, monkeypatch) == 0
+    account = only(where)
+    assert (account.id, account.settings.owner) == ("webhook:ci", "u1")
+    secrets = json.loads(where.credentials("webhook", "ci").read_text())
+    assert secrets["ask_token"] == "s3cr3t-token"
+    assert load(where.config).web.public_url == "https://bot.example"
+    said = capsys.readouterr()
+    assert "s3cr3t" not in said.out + said.err
+    assert "pair webhook:ci --home" in said.out
+
+
+async def test_what_the_platform_refuses_leaves_nothing_so_it_can_be_done_again(
+    where: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import asyncio
+
+    async with FakeFeishu() as fake:
+        lines = f"channel=feishu\napp_id={fake.app_id}\nbase={fake.base}\nverification_token=t\napp_secret="
+        assert await asyncio.to_thread(init, where, f"{lines}wrong", monkeypatch) == 1
+        assert not where.config.exists()
+        assert not where.credentials("feishu", "main").exists()
+        assert await asyncio.to_thread(init, where, f"{lines}{fake.app_secret}", monkeypatch) == 0
+    assert only(where).id == "feishu:main"
+    assert "nothing was saved" in capsys.readouterr().err
+
+
+def test_what_was_saved_meanwhile_stays(where: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def saves_and_fails(home: Home, channel: str, account: str) -> int:
+        write_private(home.config, f"[channels.{channel}.{account}]\n".encode())
+        raise BridgeError("the daemon hung up")
+
+    monkeypatch.setattr(login, "sign_in", saves_and_fails)
+    assert init(where, "channel=console", monkeypatch) == 1
+    assert only(where).id == "console:local"
+
+
+def test_settings_that_are_there_are_never_written_over(
+    where: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where.private_dir(where.state)
+    write_private(where.config, b"# mine\n")
+    assert init(where, "channel=console", monkeypatch) == 2
+    assert where.config.read_bytes() == b"# mine\n"
+    assert "for another account: turnbridge channels login CHANNEL --home" in capsys.readouterr().err
+
+
+def test_a_person_at_a_terminal_is_asked(where: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdin", terminal)
+    answers = iter(["console", "desk", str(free_port())])
+    monkeypatch.setattr("builtins.input", lambda _: next(answers, ""))
+    seen = []
+
+    def sign_in(home: Home, channel: str, account: str) -> int:
+        seen.append((channel, account, sys.stdin is terminal))
+        return 1
+
+    monkeypatch.setattr(login, "sign_in", sign_in)
+    assert main(["init", "--home", str(where.root)]) == 1
+    assert seen == [("console", "desk", True)]

@@ -7,7 +7,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from bridge.cli.common import NotRunningError, ask_daemon, typed, visible
-from bridge.paths import plain_name
 
 if TYPE_CHECKING:
     from bridge.paths import Home
@@ -27,6 +26,8 @@ def named(args: argparse.Namespace, default: str = "") -> tuple[str, str]:
     Raises:
         ConfigError: one is no plain name.
     """
+    from bridge.paths import plain_name
+
     channel, _, account = args.account.partition(":")
     account = account or default
     if not channel or not account:

@@ -146,7 +146,9 @@ class Daemon:
         ):
             store = wrap(file)
             http = Http(session, clock=self._clock)
-            planner = Planner(self._home, self._clock, store, http, self._disk, self._meter, self._ahead)
+            planner = Planner(
+                self._home, self._clock, store, http, self._disk, self._meter, ahead=self._ahead
+            )
             await self._serve(store, planner, agent, ready)
 
     async def _serve(

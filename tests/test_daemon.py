@@ -580,3 +580,22 @@ def test_there_are_never_more_connections_than_descriptors(monkeypatch: pytest.M
     for descriptors, most in ((1024, 512), (100, 64), (65_536, 4096)):
         monkeypatch.setattr(daemon_module, "raise_descriptor_limit", lambda limit=descriptors: limit)
         assert daemon_module._bounded(WebTable()).max_connections == most
+
+
+async def test_who_sends_the_code_becomes_the_owner_and_is_answered_from_then_on() -> None:
+    settings = "# Mine.\n[channels.webhook.demo]\n"
+    with short_home(settings) as home:
+        async with daemon(home) as running:
+            code = ours.Pair(account="webhook:demo", code="48217730")
+            pairing = (await control(home, code)).pairing
+            assert pairing is not None
+            assert "you are being made the owner" in (await running.ask("4821-7730"))[0]
+            while pairing.state != "paired":
+                pairing = (await control(home, ours.PairState(id=pairing.id))).pairing
+                assert pairing is not None
+            assert pairing.owner == "you"
+            assert "hello" in (await running.ask("hello"))[0]
+            assert (await control(home, commands.Status())).components[0].user_id == "you"
+            assert home.config.read_text().endswith(f'{settings}owner = "you"\n')
+            with pytest.raises(SessionError):
+                await control(home, code)

@@ -106,14 +106,18 @@ Cell = tuple[Grant, Who, Where]
 async def every_cell(grants: Iterable[Grant] = GRANTS) -> dict[Cell, Outcome]:
     """Try all of them, the accounts side by side."""
     grants, found = list(grants), dict[Cell, Outcome]()
-    async with _daemon(grants) as running, aiohttp.ClientSession() as http, asyncio.TaskGroup() as tasks:
+    async with (
+        accounts_with(grants) as running,
+        aiohttp.ClientSession() as http,
+        asyncio.TaskGroup() as tasks,
+    ):
         for grant in grants:
             tasks.create_task(_try_account(Hook(running, http, grant), found))
     return {cell: found[cell] for cell in product(grants, Who, Where)}
 
 
 @asynccontextmanager
-async def _daemon(grants: Iterable[Grant]) -> AsyncIterator[Running]:
+async def accounts_with(grants: Iterable[Grant]) -> AsyncIterator[Running]:
     with short_home() as home:
         for grant in grants:
             keep(home, grant.account)
@@ -254,7 +258,11 @@ _ACCOUNT = f"webhook:{ASKED.account}"
 async def every_command() -> dict[tuple[str, Who, Where], str]:
     """What each command's answer is about, on an account with the most that can be granted."""
     found: dict[tuple[str, Who, Where], str] = {}
-    async with _daemon([ASKED]) as running, aiohttp.ClientSession() as http, asyncio.TaskGroup() as tasks:
+    async with (
+        accounts_with([ASKED]) as running,
+        aiohttp.ClientSession() as http,
+        asyncio.TaskGroup() as tasks,
+    ):
         hook = Hook(running, http, ASKED)
         listening = tasks.create_task(hook.listen())
         for command, who, where in product(COMMANDS, Who, Where):

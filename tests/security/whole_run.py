@@ -269,11 +269,11 @@ async def _broken(run: Run) -> None:
     async def broken(self: Feishu, *_: object) -> Any:
         raise worst
 
+    with _patched(Feishu, "read", lambda *_: (_ for _ in ()).throw(worst)):
+        await run.feishu.say(said, sender=BOT_OWNER)
     with _patched(Feishu, "send", broken):
         await run.feishu.say(said, sender=BOT_OWNER)
         await _until(lambda: "delivery.bug" in run.log.getvalue())
-    with _patched(Feishu, "read", lambda *_: (_ for _ in ()).throw(worst)):
-        await run.feishu.say(said, sender=BOT_OWNER)
     settings = _settings(run)
     write_settings(run.home, settings + f"\n[channels.webhook.{HOOK_OWNER}]\nsenders = 4711\n{MISPLACED}\n")
     await _command(run, "reload", "--home", str(run.home.root))

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from bridge.agents import echo_text
 from bridge.agents.contract import Gate, HistoryEntry, Sink, ToolCall, Turn
-from bridge.agents.echo_text import pieces
 from bridge.clock import Clock
 from bridge.tools.contract import ToolResult
 
@@ -21,17 +21,23 @@ class Talk:
         self.zh = False
         self._sink, self._gate = sink, gate
         self._seen: tuple[HistoryEntry, ...] | None = None  # by the step that has begun
+        self._added: list[str] = []  # what was said to the turn since it began
 
     async def seen(self) -> tuple[HistoryEntry, ...]:
         """What a model would see in the step that comes, or has begun."""
         if self._seen is None:
             self._seen = await self._sink.begin()
+            self._added = echo_text.added(self._seen, self.turn.prompt)
         return self._seen
 
     async def say(self, text: str, calls: Sequence[ToolCall] = ()) -> None:
         """One step: the text as a preview, piece by piece, then whole."""
         await self.seen()
-        for piece in pieces(text):
+        if self._added:
+            text = "\n\n".join(
+                [text, *(self.words(f"You added: {one}", f"您补充：{one}") for one in self._added)]
+            )
+        for piece in echo_text.pieces(text):
             await self._sink.delta(piece)
         await self._sink.completed(text, calls)
         self._seen = None

@@ -66,6 +66,13 @@ def echo(prompt: str, files: Iterable[TurnFile]) -> str:
     return "\n".join([said, "", count, *lines])
 
 
+def added(seen: Sequence[HistoryEntry], prompt: str) -> list[str]:
+    """What its user said to a turn after ``prompt``, which began it."""
+    said = [entry.text for entry in seen if entry.role is Role.USER]
+    began = max((at for at, text in enumerate(said) if text == prompt), default=len(said))
+    return said[began + 1 :]
+
+
 def describe(file: TurnFile, zh: bool = False) -> str:
     parts = [shown_size(file.size)]
     if file.mime:

@@ -140,6 +140,27 @@ class SessionStart(messages.SessionStart):
     keep_asking_seconds: Maybe[U32] = None
 
 
+class TurnSteer(Wire):
+    """Give ``prompt`` to the turn that runs, at its next step.
+
+    Answered once that has it (``turn.steered``), or has ended without it (an ``error`` under this request's
+    id). A step that is under way is not changed, and an agent that keeps its own context may take none.
+    """
+
+    type: Literal["turn.steer"] = "turn.steer"
+    request_id: str
+    session_id: str
+    turn_id: str
+    prompt: str
+
+
+class TurnSteered(events.SessionEvent):
+    """``request_id`` is that of the ``turn.steer``."""
+
+    type: Literal["turn.steered"] = "turn.steered"
+    turn_id: str
+
+
 class ComponentHealth(shared.ComponentHealth):
     """``queue_depth`` counts the messages that wait, ``dead_letters`` the parts that were given up.
 
@@ -211,8 +232,10 @@ class DaemonStatusEvent(events.DaemonStatusEvent):
     status: DaemonStatus
 
 
-ClientMessage = Annotated[DaemonControl | SessionStart | messages.CommonMessage, Field(discriminator="type")]
-ServerEvent = Annotated[DaemonStatusEvent | events.CommonEvent, Field(discriminator="type")]
+ClientMessage = Annotated[
+    DaemonControl | SessionStart | TurnSteer | messages.CommonMessage, Field(discriminator="type")
+]
+ServerEvent = Annotated[DaemonStatusEvent | TurnSteered | events.CommonEvent, Field(discriminator="type")]
 
 
 class UnknownEvent(Wire):

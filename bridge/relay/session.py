@@ -93,6 +93,7 @@ class Session:
         self.running = ""
         self.replayed: deque[ours.ServerEvent] = deque()
         self._turn_id, self._cancelled = "", False
+        self._steers: dict[str, asyncio.Future[bool]] = {}
 
     @property
     def alive(self) -> bool:
@@ -135,6 +136,9 @@ class Session:
                 ended = error
             else:
                 judge.over()
+            finally:
+                self._turn_id = ""
+                self._steered(*self._steers, taken=False)
         if isinstance(ended, SessionError):
             raise ended
         return ended
@@ -148,6 +152,12 @@ class Session:
                 live.see(request_id, event)
             await judge.see(event)
             match event:
+                case ours.TurnSteered(request_id=taken):
+                    self._steered(taken, taken=True)
+                case ErrorEvent(request_id=str(refused)) if refused in self._steers:
+                    self._steered(refused, taken=False)
+                case ErrorEvent(request_id=None, code="invalid_json") if self._steers:
+                    self._steered(*self._steers, taken=False)  # an older server, which knows of no steering
                 case TurnStarted(request_id=started, turn_id=turn_id) if started == request_id:
                     self._turn_id = turn_id
                     if self._cancelled:
@@ -158,6 +168,33 @@ class Session:
                     result = collector.see(event)
                     if result is not None:
                         return result
+
+    async def steer(self, message_id: str, text: str) -> bool:
+        """Give ``text`` to the turn that runs, at its next step. False: it ended, or goes on, without it.
+
+        It is known when ``turn`` returns, at the latest.
+
+        Raises:
+            SessionError: the session broke.
+        """
+        if not self._turn_id:
+            return False  # it has not begun, or has ended
+        request_id = f"steer-{message_id}"
+        taken = self._steers[request_id] = asyncio.get_running_loop().create_future()
+        try:
+            await self._connection.send(
+                ours.TurnSteer(
+                    request_id=request_id, session_id=self.session_id, turn_id=self._turn_id, prompt=text
+                )
+            )
+            return await taken
+        finally:
+            self._steers.pop(request_id, None)
+
+    def _steered(self, *request_ids: str, taken: bool) -> None:
+        for request_id in request_ids:
+            if (waiting := self._steers.pop(request_id, None)) is not None and not waiting.done():
+                waiting.set_result(taken)
 
     async def cancel(self) -> None:
         """Have the server end the turn that runs, or is about to; ``turn`` returns how it ended.

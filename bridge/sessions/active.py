@@ -8,6 +8,7 @@ from bridge.agents.contract import AgentError
 from bridge.clock import unix_ms
 from bridge.errors import StoreError
 from bridge.logs import clean, get_logger
+from bridge.protocol import ours
 from bridge.protocol.codec import write
 from bridge.protocol.events import (
     SessionTrimmed,
@@ -68,6 +69,14 @@ class ActiveTurn:
         started, said = self._event(TurnStarted)(0), self._scope.said
         return [started, *([said] if said else []), *self._scope.attached, *self._context.approvals.told]
 
+    def steer(self, message: ours.TurnSteer) -> None:
+        """Give it a text at its next step.
+
+        Raises:
+            RequestError: ``queue_limit``: too many wait already.
+        """
+        self._scope.steering.add(message)
+
     async def carry_out(self) -> None:
         """Begin, run and end the turn. Being cancelled, or a client that stalls, ends it as cancelled.
 
@@ -112,6 +121,7 @@ class ActiveTurn:
         """Send the terminal event, as recorded; without a record the turn has failed."""
         self._over = True
         self._scope.close()
+        await self._scope.steering.refuse()
         if error is None and is_too_large(self._scope.entries):
             error = too_large()
         completed = error is None and not self._cancelled

@@ -141,6 +141,10 @@ class Numbered:
     def last(self) -> int:
         return self._last
 
+    async def tell(self, message: Wire, seconds: float) -> None:
+        """Send what carries no number; raises as ``Outbound.send``."""
+        await self._outbound.send(message, seconds)
+
     def lead_to(self, outbound: Outbound) -> None:
         """From now on, send to another connection."""
         self._outbound = outbound

@@ -18,7 +18,7 @@ from bridge.sessions.session import Session
 log = get_logger(__name__)
 
 Queued = messages.QueueUpdate | messages.QueueMove | messages.QueueRemove | messages.SessionPause
-OfSession = messages.TurnStart | messages.ApprovalResolve | messages.SessionClear | Queued
+OfSession = messages.TurnStart | ours.TurnSteer | messages.ApprovalResolve | messages.SessionClear | Queued
 
 
 class FatalError(Exception):
@@ -103,6 +103,8 @@ class Requests:
         match message:
             case messages.TurnStart():
                 await session.start_turn(message)
+            case ours.TurnSteer():
+                session.steer(message)
             case messages.ApprovalResolve():
                 session.context.approvals.resolve(message.approval_id, message.approved)
             case messages.SessionClear():

@@ -12,6 +12,7 @@ from bridge.sessions.budget import entry_tokens
 from bridge.sessions.context import Context
 from bridge.sessions.errors import FrameTooLargeError
 from bridge.sessions.history import MOST_BYTES, MOST_ENTRIES
+from bridge.sessions.steering import Steering
 
 Event = TypeVar("Event", bound=TurnEvent)
 
@@ -40,6 +41,7 @@ class TurnScope:
         self.said: AssistantCompleted | None = None
         self.attached: list[ToolCompleted] = []
         self.copies: list[str] = []
+        self.steering = Steering(context)
         self._text_bytes = 0
         self._closed = False
 

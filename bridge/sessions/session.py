@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bridge.ids import TurnId, new_uuid
-from bridge.protocol import messages
+from bridge.protocol import messages, ours
 from bridge.protocol.events import (
     QueueDequeued,
     QueueEnqueued,
@@ -107,6 +107,13 @@ class Session:
     async def _enqueue(self, message: messages.TurnStart) -> None:
         entry, position = self._queue.add(message.prompt, message.request_id, message.attachments)
         await self._send(QueueEnqueued, message.request_id, entry=entry, position=position)
+
+    def steer(self, message: ours.TurnSteer) -> None:
+        check_prompt(message.prompt, has_attachments=False)
+        turn = self._active
+        if turn is None or turn.work.turn_id != message.turn_id or turn.is_over:
+            raise RequestError("turn_not_found", "that turn does not run: it has ended or still waits")
+        turn.steer(message)
 
     def cancel_turn(self, turn_id: str) -> None:
         turn = self._active

@@ -42,6 +42,8 @@ class TurnRun:
             raise AgentError(
                 "step_limit", f"the turn took {most} steps and was not done: ask for less at once"
             )
+        async for text in self.scope.steering.taken():
+            self.scope.add(HistoryEntry(role=Role.USER, text=text))
         room = budget(context.services.table.context_max_tokens, system, context.tools.values())
         sizes = [*context.history.tokens, *self.scope.tokens]
         chosen = select([*context.history.entries, *turn], sizes, room)

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.agents.contract import Turn
+from bridge.agents.contract import HistoryEntry, Role, Turn
 from bridge.agents.echo_talk import NO_TOOLS, Talk
 from bridge.channel.testing.clock import FakeClock
 from bridge.paths import Home
@@ -28,3 +28,11 @@ async def test_what_a_model_would_see_is_looked_up_once_a_step(tmp_path: Path) -
     assert await talk.seen() is await talk.seen()
     await talk.say("one")
     assert talk.steps == 1
+
+
+async def test_what_was_added_to_the_turn_is_said_back(tmp_path: Path) -> None:
+    talked = Talked({}, tmp_path)
+    talk = Talk(Turn("s", "go", (), {}, tmp_path), talked, talked, FakeClock())
+    talked.history = (HistoryEntry(role=Role.USER, text="go"),)
+    await talk.say("one")
+    assert talked.steps[-1] == "one\n\nYou added: now"

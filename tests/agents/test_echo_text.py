@@ -7,6 +7,7 @@ from bridge.agents.contract import HistoryEntry, Role, TurnFile
 from bridge.agents.echo_text import (
     ECHO_CHARACTERS,
     LONG_CHARACTERS,
+    added,
     describe,
     echo,
     long,
@@ -111,3 +112,11 @@ def test_seconds_are_counted_as_people_do() -> None:
         "2.5 seconds",
     ]
     assert seconds("1", zh=True) == "1 秒"
+
+
+def test_what_was_added_to_a_turn_is_told_from_what_was_said_before() -> None:
+    seen = [HistoryEntry(role=Role.USER, text=text) for text in ("old", "go", "one")]
+    seen.insert(2, HistoryEntry(role=Role.ASSISTANT, text="step"))
+    assert added(seen, "go") == ["one"]
+    assert added(seen, "one") == []
+    assert added(seen, "never said") == []

@@ -223,3 +223,112 @@ async def test_a_turn_that_is_followed_is_shown_and_what_comes_before_a_clearing
         await session.clear()
         assert len(server.frames("session.clear")) == 1
         await session.close()
+
+
+async def steerable(peer: Peer, start: Frame) -> None:
+    """A turn that runs until it is told how to answer the texts it was given."""
+    await peer.turn("turn.started", start["request_id"])
+    for _ in range(2):
+        steer = await peer.next()
+        match steer["prompt"]:
+            case "taken":
+                await peer.tell("turn.steered", steer["request_id"], turn_id="t1")
+            case "refused":
+                await peer.say("error", steer["request_id"], code="turn_not_found", message="", fatal=False)
+            case "unknown":
+                await peer.say("error", None, code="invalid_json", message="", fatal=False)
+            case "broken":
+                raise HangupError
+    await peer.turn("assistant.completed", start["request_id"], content="done")
+    await peer.turn("turn.completed", start["request_id"], steps=1, usage={})
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["taken", "refused"], [True, False]),
+        (["unknown", "kept"], [False, False]),
+        (["taken", "kept"], [True, False]),
+    ],
+)
+async def test_whether_a_text_is_taken_in_is_known_when_the_turn_ends_at_the_latest(
+    texts: list[str], expected: list[bool]
+) -> None:
+    async with scripted(turn=steerable) as server:
+        session = await open_session(Server(server.socket, "1"), OWNER, CHAT)
+        assert not await session.steer("m0", "before")
+        async with asyncio.TaskGroup() as tasks:
+            turn = tasks.create_task(session.turn("m1", "x", ()))
+            await until(lambda: bool(session._turn_id))
+            steers = []
+            for n, text in enumerate(texts):
+                steers.append(tasks.create_task(session.steer(f"m{n + 2}", text)))
+                await until(lambda: len(server.frames("turn.steer")) == n + 1)  # noqa: B023 - run at once
+        assert turn.result().text == "done"
+        assert [one.result() for one in steers] == expected
+        assert [one["request_id"] for one in server.frames("turn.steer")] == ["steer-m2", "steer-m3"]
+        assert not await session.steer("m9", "after")
+        await session.close()
+
+
+async def test_a_text_for_a_turn_that_breaks_is_not_taken_in() -> None:
+    async with scripted(turn=steerable) as server:
+        session = await open_session(Server(server.socket, "1"), OWNER, CHAT)
+
+        async def turn() -> None:
+            with pytest.raises(SessionError):
+                await session.turn("m1", "x", ())
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(turn())
+            await until(lambda: bool(session._turn_id))
+            steer = tasks.create_task(session.steer("m2", "broken"))
+        assert not steer.result()
+        await session.close()
+
+
+async def test_a_turn_that_asks_is_taken_up_where_it_was_left() -> None:
+    """With what it had attached; the calls are judged by what the session has now."""
+    call = {"call_id": "c1", "name": "write_file"}
+
+    class Kept(ScriptedServer):
+        async def _attach(self, peer: Peer, frame: Frame) -> None:
+            again = bool(peer.session_id)
+            await super()._attach(peer, frame)
+            if not again:
+                self.attached.append(peer)
+
+        attached: list[Peer] = []
+
+    told = [
+        ("turn.started", "m1", {}),
+        ("tool.completed", "m1", {"success": True, "output": ATTACHED, "truncated": False, **FILE}),
+        ("tool.proposed", "m1", {"arguments": {"path": "a"}, **call}),
+        (
+            "approval.requested",
+            "m1",
+            {"approval_id": "a1", "risk": "filesystem", "cwd": "/", "summary": "s", **call},
+        ),
+    ]
+    async with scripted(Kept, stored={"s7": told}) as server:
+        where = Server(server.socket, "1")
+        session, none = await attach_session(where, OWNER, SessionId("s7"), "m1")
+        assert none is None
+        assert session.running == "m1"
+        async with asyncio.TaskGroup() as tasks:
+            turn = tasks.create_task(session.resume())
+            await until(lambda: bool(server.frames("approval.resolve")))
+            peer = server.attached[0]
+            await peer.turn("assistant.completed", "m1", content="written")
+            await peer.turn("turn.completed", "m1", steps=1, usage={})
+        assert turn.result().text == "written"
+        assert [file.name for file in turn.result().files] == ["a.txt"]
+        assert server.frames("approval.resolve")[0]["approved"] is True
+        await session.close()
+        other, none = await attach_session(where, OWNER, SessionId("s7"), "m2")
+        assert other.running == ""
+        await until(lambda: [one["turn_id"] for one in server.frames("turn.cancel")] == ["t1"])
+        await other.close()
+
+
+FILE = {"call_id": "c0", "name": "chat_attach"}

@@ -68,12 +68,13 @@ def workspace_problems(config: Config, where: Home) -> list[str]:
 def powerless(account: AccountSetup, where: Home) -> str:
     """What is odd about whom the account answers or gives tools; "": nothing."""
     settings, table = account.settings, f"{where.config}: channels.{account.channel}.{account.account}"
+    cure = f"turnbridge pair {account.id}, or set owner"
     if settings.owner:
         return ""
     if settings.remote_tools == "owner":
-        return f"{table}: remote_tools is for the owner, and there is none: set owner"
+        return f"{table}: remote_tools is for the owner, and there is none: {cure}"
     if settings.senders == "owner":
-        return f"{table}: it answers its owner alone, and there is none: set owner, or senders"
+        return f"{table}: it answers its owner alone, and there is none: {cure}, or senders"
     return ""
 
 

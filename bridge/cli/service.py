@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from typing import TYPE_CHECKING
 
 from bridge.cli.common import NotRunningError, add_home, ask_daemon, home, typed
@@ -46,23 +47,19 @@ def run_install(args: argparse.Namespace) -> int:
         return 0
     service_unit.refuse_foreign(unit, text)
     if not systemd.is_there():
-        start = " ".join(service_unit.quoted(word) for word in service_unit.command(where))
-        raise systemd.ServiceError(
-            f"this user has no systemd here: have another service manager run: {start}"
-        )
+        start = shlex.join(service_unit.command(where))
+        raise systemd.ServiceError(f"this user has no systemd here: let another service manager run: {start}")
     if systemd.says("is-active", unit.name) != "active" and answers(where):
-        raise systemd.ServiceError(
-            f"a daemon runs already on {where.root}, and not as a service: stop that first"
-        )
+        stop = typed(where, "stop")
+        raise systemd.ServiceError(f"a daemon runs on {where.root} that is no service: stop it first: {stop}")
     unit.path.parent.mkdir(parents=True, exist_ok=True)
     unit.path.write_text(text, encoding="utf-8")
     for words in (("daemon-reload",), ("enable", unit.name), ("restart", unit.name)):
         systemd.systemctl(*words)
     log = f"journalctl --user -u {unit.name}"
     if not _started(where):
-        raise systemd.ServiceError(
-            f"{unit.path} is installed, but the daemon does not answer: see why: {log}"
-        )
+        why = _why(unit.name)
+        raise systemd.ServiceError(f"{unit.path} is installed, but the daemon does not answer: {why}")
     print(f"{unit.path}: installed and running; its log: {log}")
     if not systemd.lingers():
         print("it stops when you log out; to keep it: loginctl enable-linger")
@@ -118,6 +115,14 @@ def answers(where: Home) -> bool:
     except BridgeError:
         return True
     return True
+
+
+def _why(name: str) -> str:
+    from bridge.cli import systemd
+
+    if systemd.is_sandboxed(name):
+        return f"see why: journalctl --user -u {name}"
+    return "this system allows it no sandbox: docs/install.md says how to do without, or how to allow it"
 
 
 def _started(where: Home) -> bool:

@@ -39,6 +39,7 @@ LimitNOFILE=65536
 UMask=0077
 NoNewPrivileges=yes
 PrivateTmp=yes
+PrivateUsers=yes
 ProtectSystem=strict
 ReadWritePaths={writable}
 ProtectControlGroups=yes

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 CALL_SECONDS = 60.0
+NO_SANDBOX = "226"  # EXIT_NAMESPACE, see systemd.exec(5)
 
 
 class ServiceError(BridgeError):
@@ -43,6 +44,12 @@ def says(question: str, name: str) -> str:
     if not shutil.which("systemctl"):
         return "unknown"
     return _call(["systemctl", "--user", question, name]).stdout.strip() or "unknown"
+
+
+def is_sandboxed(name: str) -> bool:
+    """False when the unit failed since the system lets users' services have no such sandbox."""
+    done = _call(["systemctl", "--user", "show", name, "--property=ExecMainStatus", "--value"])
+    return done.stdout.strip() != NO_SANDBOX
 
 
 def lingers() -> bool:

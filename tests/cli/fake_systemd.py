@@ -13,6 +13,7 @@ case "$2" in
 is-system-running) cat "{folder}/state" ;;
 is-active) cat "{folder}/active" ;;
 is-enabled) cat "{folder}/enabled" ;;
+show) cat "{folder}/status" ;;
 esac
 """
 LOGINCTL = """\
@@ -26,7 +27,7 @@ class FakeSystemd:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.say(state="running", active="active", enabled="enabled", linger="yes")
+        self.say(state="running", active="active", enabled="enabled", linger="yes", status="0")
         for name, text in (("systemctl", SYSTEMCTL), ("loginctl", LOGINCTL)):
             program = folder / name
             program.write_text(text.format(folder=folder))
@@ -41,7 +42,7 @@ class FakeSystemd:
         """What it was told, without questions."""
         path = self._folder / "asked"
         lines = path.read_text().splitlines() if path.exists() else []
-        return [line.removeprefix("--user ") for line in lines if " is-" not in line]
+        return [line.removeprefix("--user ") for line in lines if " is-" not in line and " show " not in line]
 
 
 def with_systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSystemd:

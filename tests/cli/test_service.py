@@ -77,6 +77,14 @@ def test_a_daemon_that_does_not_come_up_is_told(
     assert "the daemon does not answer: see why: journalctl" in capsys.readouterr().err
 
 
+def test_a_system_that_allows_no_sandbox_is_told_as_such(
+    stopped: Home, systemd: FakeSystemd, capsys: pytest.CaptureFixture[str]
+) -> None:
+    systemd.say(status="226")
+    assert run(stopped, "install") == 1
+    assert "this system allows it no sandbox: docs/install.md" in capsys.readouterr().err
+
+
 def test_one_that_comes_up_slowly_is_waited_for(
     stopped: Home, systemd: FakeSystemd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,7 +102,7 @@ def test_a_daemon_in_the_foreground_is_not_pushed_aside(
         with socket_daemon(*answer) as daemon:
             write_private(daemon.home.config, b"")
             assert run(daemon.home, "install") == 1
-        assert "and not as a service: stop that first" in capsys.readouterr().err
+        assert "that is no service: stop it first: turnbridge stop --home " in capsys.readouterr().err
     assert systemd.asked == []
 
 
@@ -104,7 +112,7 @@ def test_without_systemd_it_is_said_what_another_manager_runs(
     without_systemd(tmp_path, monkeypatch)
     assert run(stopped, "install") == 1
     said = capsys.readouterr().err
-    assert "have another service manager run: " in said
+    assert "let another service manager run: " in said
     assert f"run --home {stopped.root}" in said
     assert unit_of(stopped).read() is None
 

@@ -34,6 +34,15 @@ def test_whether_services_stop_at_the_end_of_the_session(
     assert systemd.lingers() is lingers
 
 
+def test_a_unit_without_its_sandbox_is_known_by_its_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = with_systemd(tmp_path, monkeypatch)
+    assert systemd.is_sandboxed("turnbridge")
+    fake.say(status="226")
+    assert not systemd.is_sandboxed("turnbridge")
+
+
 def test_what_it_refuses_is_told_in_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = with_systemd(tmp_path, monkeypatch)
     systemd.systemctl("enable", "x")

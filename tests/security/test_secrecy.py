@@ -24,6 +24,7 @@ async def test_no_secret_id_or_text_of_a_whole_run_is_anywhere_but_in_its_place(
     events = {json.loads(line)["event"] for line in evidence.shown["log"][0].splitlines()}
     assert events >= HAPPENED
     assert evidence.shown.keys() >= SEEN
+    assert b"turns_per_day" in evidence.shown["database rows"][0]  # somebody was told of a limit
     assert evidence.leaks() == []
 
 

@@ -20,6 +20,7 @@ from bridge import logs
 from bridge.channel.testing.fakes.feishu import FakeFeishu, FakeFile, Fault, Refusal
 from bridge.channel.testing.fakes.webhook_receiver import CallbackReceiver
 from bridge.channel.testing.fakes.wechat_mp import FakeWechatMp
+from bridge.cli.common import ask_daemon
 from bridge.cli.main import main
 from bridge.cli.webhook_client import File, WebhookClient
 from bridge.client import connected, expect
@@ -31,6 +32,7 @@ from tests.daemons import SECRET, TOKEN, Running, daemon, short_home, write_sett
 from tests.media.pictures import picture
 from tests.security.scan import Evidence, Kind
 
+HOOK_NEXT, HOOK_LOUD = "next-owner-of-the-hook-4724", "loud-at-the-hook-4725"
 HOOK_OWNER, HOOK_STRANGER = "owner-of-the-hook-4711", "stranger-at-the-hook-4712"
 BOT_OWNER, BOT_STRANGER, FOLLOWER = "ou_owner_4713", "ou_stranger_4714", "oFollower_4715"
 GROUP, CONVERSATION = "oc_group_4716", "ticket-of-a-stranger-4717"
@@ -77,6 +79,7 @@ async def whole_run() -> Evidence:
             await _good(run)
             await _refused(run)
             await _attacks(run)
+            await _owners(run)
             await _broken(run)
             await _shown(run)
         run.evidence.show("log", run.log.getvalue())
@@ -149,6 +152,9 @@ private_hosts = ["{run.receiver.host}"]
 [channels.webhook.called]
 {hook}
 callback_url = "{run.receiver.url}"
+approvals = "ask"
+messages_per_minute = 20
+turns_per_day = 2
 private_hosts = ["{run.receiver.host}"]
 [channels.webhook.misplaced]
 {hook}
@@ -174,8 +180,8 @@ def _mark(run: Run) -> None:
     mark(Kind.SECRET, wechat.app_secret, wechat.account.token, wechat.account.encoding_aes_key)
     mark(Kind.MISPLACED, MISPLACED)
     mark(Kind.TOKEN, FILE_SIGNATURE)
-    mark(Kind.OWNER, HOOK_OWNER, BOT_OWNER, "oOwnerWhoNeverWrites")
-    mark(Kind.ID, HOOK_STRANGER, BOT_STRANGER, FOLLOWER, GROUP, CONVERSATION)
+    mark(Kind.OWNER, HOOK_OWNER, HOOK_NEXT, BOT_OWNER, "oOwnerWhoNeverWrites")
+    mark(Kind.ID, HOOK_STRANGER, HOOK_LOUD, BOT_STRANGER, FOLLOWER, GROUP, CONVERSATION)
 
 
 # --- what happens
@@ -234,6 +240,44 @@ async def _refused(run: Run) -> None:
     await feishu.wait_sent(11)
 
 
+async def _owners(run: Run) -> None:
+    """Somebody becomes an owner by a code, is asked before a tool runs, and others give commands and too much."""
+    code, wrong = "47250816", "10203040"
+    run.evidence.mark(Kind.SECRET, code, f"{code[:4]}-{code[4:]}")
+    run.evidence.mark(Kind.TEXT, wrong)
+    ask = {"action": "pair", "account": "webhook:called", "code": code, "replace": True}
+    pairing = (await _control(run, ask))["pairing"]
+    for sender, text in ((HOOK_STRANGER, wrong), (HOOK_STRANGER, "/whoami"), (HOOK_NEXT, code)):
+        await _call(run, sender, text)
+    await _until(lambda: HOOK_NEXT in run.home.config.read_text())
+    await _control(run, {"action": "pair_state", "id": pairing["id"]})
+    for command in ("/status", "/queue", "/whoami", "/stop", "/help", "/我是谁"):
+        await _call(run, HOOK_STRANGER, command)
+    await _settled(run)
+    note = run.text("an asked note").replace(" ", "_")
+    run.evidence.mark(Kind.TEXT, note)
+    await _call(run, HOOK_NEXT, f"write asked.txt {note}")
+    await _until(lambda: any(kept.data.get("notice") == "approval" for kept in run.receiver.kept))
+    await _call(run, HOOK_STRANGER, "/approve")
+    await _call(run, HOOK_NEXT, "/approve")
+    await _until(lambda: (run.home.root / "workspace" / "asked.txt").exists())
+    for _ in range(3):
+        await _call(run, HOOK_LOUD, run.text("too much"))
+
+
+async def _settled(run: Run) -> None:
+    """The account runs with its new owner."""
+
+    async def is_so() -> bool:
+        components = (await _control(run, {"action": "status"}))["components"]
+        called = next(one for one in components if one["id"] == "webhook:called")
+        return bool(called["user_id"] == HOOK_NEXT and called["state"] == "connected")
+
+    async with asyncio.timeout(20):
+        while not await is_so():
+            await asyncio.sleep(0.02)
+
+
 async def _attacks(run: Run) -> None:
     """Who has no business here gets an answer, and no log tells what they sent."""
     said, base = run.text("forged"), f"{run.address}/channels"
@@ -274,7 +318,7 @@ async def _broken(run: Run) -> None:
     with _patched(Feishu, "send", broken):
         await run.feishu.say(said, sender=BOT_OWNER)
         await _until(lambda: "delivery.bug" in run.log.getvalue())
-    settings = _settings(run)
+    settings = run.home.config.read_text().removeprefix("[web]\nport = 0\n")
     write_settings(run.home, settings + f"\n[channels.webhook.{HOOK_OWNER}]\nsenders = 4711\n{MISPLACED}\n")
     await _command(run, "reload", "--home", str(run.home.root))
     await _command(run, "config", "check", "--home", str(run.home.root))
@@ -320,6 +364,20 @@ async def _ask(run: Run, sender: str, text: str, files: list[File]) -> list[dict
     client = _client(run, "demo")
     sent = await asyncio.to_thread(client.send, sender, text, files)
     return await asyncio.to_thread(lambda: list(client.replies(sent, 20.0)))
+
+
+async def _call(run: Run, sender: str, text: str) -> None:
+    """Somebody writes to the account that answers by calling back, and waits until that came."""
+    before = len(run.receiver.kept)
+    await asyncio.to_thread(_client(run, "called").send, sender, text, [])
+    if sender != HOOK_LOUD:
+        await _until(lambda: len(run.receiver.kept) > before)
+
+
+async def _control(run: Run, command: dict[str, Any]) -> dict[str, Any]:
+    status: dict[str, Any] = await asyncio.to_thread(ask_daemon, run.home, command)
+    run.evidence.show("status over the socket", json.dumps(status))
+    return status
 
 
 def _console(run: Run) -> aiohttp.ClientSession:

@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 
 from bridge.channel.testing.clock import START
+from bridge.cli import status as status_module
+from bridge.cli.common import program
 from bridge.cli.main import main
 from bridge.cli.status import ago
 from bridge.health import Snapshot, State, to_wire
 from bridge.ids import AccountId
 from tests.cli.socket_daemon import SocketDaemon, socket_daemon, status
 
+PROGRAM = program()
 REASON = "the platform cannot be reached"
 
 
@@ -75,7 +78,7 @@ def test_a_line_has_eighty_columns_and_a_reason_that_is_longer_stands_below(
         assert run(daemon) == 1
     _, head, first, reason, second = capsys.readouterr().out.splitlines()
     assert max(map(len, (head, first, second))) <= 80
-    assert reason == "  " + "x" * 200
+    assert reason == "  " + "x" * 200  # a word stays whole
     assert second.endswith("  short")
 
 
@@ -84,6 +87,89 @@ def test_what_was_given_up_is_told_with_where_to_look(capsys: pytest.CaptureFixt
         with socket_daemon(status(component(State.CONNECTED) | {"dead_letters": dead})) as daemon:
             assert run(daemon) == 0
         assert told in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_a_long_reason_is_wrapped(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket_daemon(status(component(State.FAILED, reason="its file is missing " * 10))) as daemon:
+        assert run(daemon) == 1
+    _, _, _, *reason = capsys.readouterr().out.splitlines()
+    assert len(reason) == 3
+    assert all(line.startswith("  ") for line in reason)
+    assert max(map(len, reason)) <= 80
+
+
+def test_what_is_out_of_the_ordinary_stands_below_its_account(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(status_module, "now", lambda: 10_000)
+    waits = component(State.BACKOFF, reason=REASON) | {
+        "next_try_unix_seconds": 10_012, "restarts": 3,
+        "oldest_waiting_unix_seconds": 9_700, "clock_skew_seconds": -600.4,
+    }  # fmt: skip
+    quiet = component(State.CONNECTED, "quiet") | {
+        "restarts": 3, "oldest_waiting_unix_seconds": 9_999, "clock_skew_seconds": 0.5,
+    }  # fmt: skip
+    with socket_daemon(status(waits, quiet)) as daemon:
+        assert run(daemon) == 1
+    _, _, _, reason, *notes, last = capsys.readouterr().out.splitlines()
+    assert reason == f"  {REASON}"
+    assert notes == [
+        "  next try in 12s; restarted 3 times; the oldest message waits since 5m ago; the",
+        "  platform's clock is 600s behind this machine's",
+    ]
+    assert last.startswith("pigeon:quiet")
+
+
+def test_all_about_one_account_is_told_in_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(status_module, "now", lambda: 10_000)
+    one = component(State.FAILED, reason="its file is missing " * 8) | {
+        "since_unix_seconds": 9_000, "last_success_unix_seconds": 6_000, "next_try_unix_seconds": 9_000,
+        "restarts": 1, "queue_depth": 2, "oldest_waiting_unix_seconds": 9_700, "dead_letters": 1,
+        "senders": "list", "remote_tools": "owner", "user_id": "ou_1", "bot_id": "b1",
+        "clock_skew_seconds": 2.0,
+    }  # fmt: skip
+    with socket_daemon(status(one, component(State.CONNECTED, "other"))) as daemon:
+        assert run(daemon, "pigeon:main") == 1
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first == "pigeon:main"
+    told = " ".join(" ".join(lines).split())
+    assert told.replace(f" --home {daemon.home.root}", "") == (
+        f"state failed, since 16m ago reason {'its file is missing ' * 8}next try now contact 1h ago "
+        "restarts once waiting 2 messages and parts, the oldest 5m ago "
+        f"dead 1 part given up: {PROGRAM} dead list pigeon:main "
+        "answers its owner and the senders of a list tools the owner, in their direct chat owner ou_1 bot b1 "
+        "clock the platform's clock is 2s ahead of this machine's"
+    )
+    assert max(map(len, lines)) <= 80
+    assert {line[:12].strip() for line in lines} == {
+        "state", "reason", "", "next try", "contact", "restarts", "waiting", "dead", "answers", "tools",
+        "owner", "bot", "clock",
+    }  # fmt: skip
+
+
+def test_an_account_of_which_little_is_known_is_told_shortly(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket_daemon(status(component(State.CONNECTED) | {"queue_depth": 1})) as daemon:
+        assert run(daemon, "pigeon:main") == 0
+    said = capsys.readouterr().out
+    assert "contact   never" in said
+    assert "waiting   1 message or part\n" in said
+    assert "owner     none yet: " in said
+    assert "clock" not in said
+
+
+def test_the_json_of_one_account_has_that_one_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = status(component(State.CONNECTED), component(State.FAILED, "other"))
+    with socket_daemon(shown) as daemon:
+        assert run(daemon, "pigeon:main", "--json") == 0
+    assert [one["id"] for one in json.loads(capsys.readouterr().out)["components"]] == ["pigeon:main"]
+
+
+def test_an_account_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket_daemon() as daemon:
+        assert run(daemon, "pigeon:none") == 1
+    assert "the daemon has no account pigeon:none" in capsys.readouterr().err
 
 
 def test_times_are_told_by_their_age() -> None:

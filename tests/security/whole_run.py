@@ -241,7 +241,7 @@ async def _refused(run: Run) -> None:
 
 
 async def _owners(run: Run) -> None:
-    """Somebody becomes an owner by a code, is asked before a tool runs, and others give commands and too much."""
+    """Somebody becomes an owner by a code and is asked for a tool; others give commands, and too much."""
     code, wrong = "47250816", "10203040"
     run.evidence.mark(Kind.SECRET, code, f"{code[:4]}-{code[4:]}")
     run.evidence.mark(Kind.TEXT, wrong)
@@ -260,7 +260,7 @@ async def _owners(run: Run) -> None:
     await _until(lambda: any(kept.data.get("notice") == "approval" for kept in run.receiver.kept))
     await _call(run, HOOK_STRANGER, "/approve")
     await _call(run, HOOK_NEXT, "/approve")
-    await _until(lambda: (run.home.root / "workspace" / "asked.txt").exists())
+    await _until((run.home.root / "workspace" / "asked.txt").exists)
     for _ in range(3):
         await _call(run, HOOK_LOUD, run.text("too much"))
 

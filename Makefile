@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 JOBS ?= auto
 QUICK := not slow and not check
 
-.PHONY: help run test check crash bench picture fmt clean venv
+.PHONY: help run test check crash load bench picture fmt clean venv
 
 help:  ## show this list
 	@sed -nE 's/^([a-z]+):.*  ## (.*)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -42,6 +42,9 @@ check: test  ## test, then slow tests, the browser, and the other Pythons that a
 
 crash: $(VENV)/.stamp  ## kill a real daemon at each durable step and at random; ARGS=... for options
 	@$(BIN)/python -m tests.crash.main $(ARGS)
+
+load: $(VENV)/.stamp  ## a thousand accounts after an outage, a million messages; ARGS=... for options
+	@$(BIN)/python -m tests.load.main $(ARGS)
 
 bench: $(VENV)/.stamp  ## measure; ARGS=... for options
 	@$(BIN)/python -m tests.bench.main $(ARGS)

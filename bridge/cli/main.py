@@ -8,36 +8,40 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
-from bridge.cli import (
-    channels,
-    chat,
-    common,
-    completion,
-    config,
-    dead,
-    doctor,
-    exec_turn,
-    fake,
-    init,
-    pair,
-    reload,
-    run,
-    send,
-    service,
-    session,
-    status,
-    stop,
-    try_it,
-)
+from bridge.cli import common
 from bridge.version import VERSION
+
+COMMANDS = {
+    "init": "init",
+    "run": "run",
+    "service": "service",
+    "chat": "chat",
+    "exec": "exec_turn",
+    "try": "try_it",
+    "channels": "channels",
+    "status": "status",
+    "doctor": "doctor",
+    "pair": "pair",
+    "send": "send",
+    "dead": "dead",
+    "reload": "reload",
+    "stop": "stop",
+    "session": "session",
+    "config": "config",
+    "completion": "completion",
+    "fake": "fake",
+}
+"""Each command's module, in the order of the help."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Every error is one line on standard error."""
     common.open_streams()
     common.lenient()
-    args, unknown = parser().parse_known_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    args, unknown = parser(needed(words)).parse_known_args(words)
     if unknown:
         args.command.error(f"unrecognized arguments: {' '.join(unknown)}")  # with the command's own usage
     try:
@@ -52,17 +56,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def parser() -> argparse.ArgumentParser:
+def needed(words: Sequence[str]) -> Sequence[str]:
+    """The commands whose modules are loaded for ``words``: one starts at once when no other's is."""
+    first = words[0] if words else ""
+    if first == "--version":
+        return ()
+    return (first,) if first in COMMANDS and first != "completion" else tuple(COMMANDS)  # which tells of all
+
+
+def parser(names: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
+    """Of the commands ``names``."""
     top = argparse.ArgumentParser(
         prog="turnbridge", description="Talk to an AI agent from the chat applications you already use."
     )
     top.add_argument("--version", action="version", version=f"turnbridge {VERSION}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (
-        init, run, service, chat, exec_turn, try_it, channels, status, doctor, pair, send, dead, reload, stop,
-        session, config, completion, fake,
-    ):  # fmt: skip
-        command.register(commands)
+    for name in names:
+        import_module(f"bridge.cli.{COMMANDS[name]}").register(commands)
     _name_commands(commands)
     return top
 

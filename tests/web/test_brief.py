@@ -1,6 +1,8 @@
 """The answer in one piece reads as aiohttp's own does, and goes out only where it can."""
 
 import asyncio
+import socket
+import struct
 from email.utils import formatdate
 
 import pytest
@@ -92,7 +94,11 @@ async def test_a_client_that_left_meanwhile_harms_nobody() -> None:
             await caller.say(post(b"{}"))
             while not account.requests:
                 await asyncio.sleep(0)
-            caller.writer.transport.abort()
+            connection = caller.writer.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            caller.writer.transport.abort()  # with a reset, not with a half that is closed
+            for _ in range(100):  # until the listener has seen it
+                await asyncio.sleep(0)
         account.gate.set()
         async with client(listener) as caller:
             await caller.say(post(b"{}"))

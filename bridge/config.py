@@ -117,6 +117,18 @@ class SessionsTable(Table):
     max_steps: Positive = 200
 
 
+def _accounts(value: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(all(name.partition(":")) for name in value):
+        raise ValueError('must be accounts by channel and name, such as ["feishu:main"]')
+    return value
+
+
+class NoticesTable(Table):
+    """``[notices]``: where owners are told what they did not ask for."""
+
+    accounts: Annotated[tuple[str, ...], AfterValidator(_accounts)] = ()  # the first that has contact
+
+
 class LogTable(Table):
     """``[log]``"""
 
@@ -131,6 +143,7 @@ class Config(Table):
     media: MediaTable = MediaTable()
     limits: LimitsTable = LimitsTable()
     sessions: SessionsTable = SessionsTable()
+    notices: NoticesTable = NoticesTable()
     log: LogTable = LogTable()
     agents: dict[str, dict[str, Any]] = {}
     channels: dict[str, dict[str, dict[str, Any]]] = {}

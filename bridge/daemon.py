@@ -36,11 +36,13 @@ from bridge.process import only_daemon, raise_descriptor_limit, stopping
 from bridge.relay.ahead import Ahead
 from bridge.relay.asked import remove_copies
 from bridge.relay.notices import Notices, watch_disk
+from bridge.relay.outages import tell_of_crash, watch_accounts
 from bridge.relay.outbox import copies_of
 from bridge.relay.pairing import Pairings
+from bridge.relay.reach import Reach
 from bridge.sessions.contract import Deadlines, Services
 from bridge.sessions.server import SessionServer
-from bridge.store.contract import OwnerChat, Prune, Store
+from bridge.store.contract import Notify, Prune, Store, ToldOf
 from bridge.store.sqlite import open_store
 from bridge.supervisor import Plan, Supervisor, isolated
 from bridge.switching import Switches
@@ -63,6 +65,7 @@ WATCH_SECONDS = 2.0
 HELD_DAYS = 7
 COPY_DAYS = 7
 SPARE_DESCRIPTORS = 512  # for the store, connections to platforms, files
+RUNNING = "running"  # remembered while it serves: what is found at a start has crashed
 CONSOLE = "console"  # whoever reaches this channel is taken for the owner: it has a socket of its own
 
 log = get_logger(__name__)
@@ -129,6 +132,7 @@ class Daemon:
         self._disk = Disk(home.outbox, config.media.min_free_percent)
         self._meter = Meter(clock)
         self._pairings = Pairings(clock)
+        self._preferred = config.notices.accounts
         self._crashes: deque[float] = deque(maxlen=CRASHES)
         self._reconciling = asyncio.Lock()
         self._seen: Stamps = frozenset()  # of what the accounts are made of
@@ -149,7 +153,11 @@ class Daemon:
             planner = Planner(
                 self._home, self._clock, store, http, self._disk, self._meter, ahead=self._ahead
             )
-            await self._serve(store, planner, agent, ready)
+            try:
+                await self._serve(store, planner, agent, ready)
+            finally:
+                if self._stop.done() and not self._stop.cancelled() and self._stop.result() == 0:
+                    await self._mark(store, "")
 
     async def _serve(
         self, store: Store, planner: Planner, agent: Agent, ready: Callable[[Ready], None]
@@ -164,7 +172,9 @@ class Daemon:
         world, same_user = self._own(control, store)
         port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         started, console = asyncio.Event(), asyncio.Event()
-        notices = Notices(store, self._clock, self._reached, log)
+        reach = Reach(self._supervisor, store, lambda: self._preferred)
+        notices = Notices(store, self._clock, reach, log)
+        crashed = await store.get(ToldOf(RUNNING))
         async with asyncio.TaskGroup() as tasks:
 
             def keep(name: str, part: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -177,12 +187,15 @@ class Daemon:
             keep("accounts", lambda: self._run_accounts(planner, sessions.ready, started))
             keep("watch", lambda: self._watch(planner, started))
             keep("disk", lambda: watch_disk(self._disk, notices, self._clock, log))
+            keep("outages", lambda: watch_accounts(self._supervisor.snapshots, notices, self._clock, log))
+            keep("crash", lambda: tell_of_crash(crashed, notices, self._clock, log))
             keep("owners", owners.run)
             keep("meter", self._meter.watch_loop)
             keep("upkeep", lambda: upkeep(store, self._config, self._home, self._clock))
             await started.wait()
             await console.wait()
             await self._settle()
+            await self._mark(store, f"since {unix_ms(self._clock.now())}")
             address = f"http://{_shown(self._config.web.host)}:{await port}"
             log.info("daemon.ready", version=VERSION, pid=os.getpid(), address=address)
             ready(Ready(address, tuple(self._supervisor.snapshots())))
@@ -257,14 +270,6 @@ class Daemon:
             return found
         return Later() if self._supervisor.is_wanted(name) or not self._knows_accounts else None
 
-    def _reached(self, chat: OwnerChat) -> Served | None:
-        """The chat's account, while it has contact and that owner."""
-        found = self._supervisor.component(chat.account)
-        known = {one.id: one for one in self._supervisor.snapshots()}.get(chat.account)
-        if known is None or known.state is not State.CONNECTED or known.user_id != chat.owner:
-            return None
-        return found if isinstance(found, Served) else None
-
     def _states(self) -> Mapping[str, int] | None:
         if not self._knows_accounts:
             return None
@@ -308,6 +313,7 @@ class Daemon:
             wanted = await asyncio.to_thread(planner.read)
             self._seen = wanted.stamps
             self._disk.min_free_percent = wanted.config.media.min_free_percent
+            self._preferred = wanted.config.notices.accounts
             await self._supervisor.reconcile(wanted.plans, revive=revive)
         await self._settle()
         return needs_restart(self._config, wanted.config), wanted.plans
@@ -355,6 +361,11 @@ class Daemon:
     async def _until_stopped(self) -> None:
         await asyncio.shield(self._stop)
         raise _StopError
+
+    async def _mark(self, store: Store, running: str) -> None:
+        """Remember that this daemon serves, or, by "", that it was stopped and has not crashed."""
+        with suppress(StoreError):
+            await store.do(Notify(AccountId(""), RUNNING, running, None, unix_ms(self._clock.now())))
 
     def _disk_failed(self, error: StoreError) -> None:
         """What the disk holds is known only after a new start: nothing more is acknowledged."""

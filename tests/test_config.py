@@ -86,3 +86,11 @@ def test_a_host_is_taken_as_it_stands_and_an_empty_one_is_refused(tmp_path: Path
     assert load(write(tmp_path, '[web]\nhost = "::1"\n')).web.host == "::1"
     with pytest.raises(ConfigError, match="must be a host to listen on"):
         load(write(tmp_path, '[web]\nhost = ""\n'))
+
+
+@pytest.mark.parametrize("name", ["feishu", ":main", "feishu:", ""])
+def test_an_account_for_notices_is_named_with_its_channel(tmp_path: Path, name: str) -> None:
+    good = write(tmp_path, '[notices]\naccounts = ["feishu:main"]\n')
+    assert load(good).notices.accounts == ("feishu:main",)
+    with pytest.raises(ConfigError, match=r"notices\.accounts: must be accounts by channel and name"):
+        load(write(tmp_path, f'[notices]\naccounts = ["{name}"]\n'))

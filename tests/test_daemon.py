@@ -31,15 +31,15 @@ from bridge.media.disk import Disk
 from bridge.paths import Home, write_private
 from bridge.process import RunningError
 from bridge.protocol import commands, ours
-from bridge.relay import notices
+from bridge.relay import notices, outages
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import (
     Bind,
     LoadSession,
     NewPart,
+    Notify,
     OpenParts,
     OpenSession,
-    OwnerChat,
     PartKind,
     PartState,
     Post,
@@ -50,6 +50,7 @@ from bridge.store.contract import (
     Settle,
     Step,
     Store,
+    ToldOf,
 )
 from bridge.store.sqlite import open_store
 from bridge.web.listener import listening
@@ -154,15 +155,6 @@ async def test_a_socket_that_a_killed_daemon_left_is_no_hindrance() -> None:
         async with daemon(home) as running:
             assert running.state is not None
             assert running.state.accounts[0].id == "console:local"
-
-
-async def test_an_owner_is_not_reached_through_an_account_that_does_not_run() -> None:
-    with short_home() as home:
-        write_settings(home, "")
-        stop: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        one = daemon_module.Daemon(home, load(home.config), FakeClock(), stop)
-        chat = OwnerChat(AccountId("webhook:demo"), "u1", ConversationKey("c"), "to", "", "en", 0)
-        assert one._reached(chat) is None
 
 
 async def test_before_the_accounts_are_known_and_when_they_went_nobody_is_told_that_there_is_none() -> None:
@@ -542,24 +534,62 @@ async def test_the_owner_is_told_of_a_full_disk_where_they_wrote_last_and_of_its
     monkeypatch.setattr(notices, "DISK_SECONDS", 0.01)
     full, free = say(Text.DISK_FULL, Language.EN, percent=20), say(Text.DISK_FREE, Language.EN)
 
-    async def told(running: Running, count: int) -> list[str]:
-        texts: list[str] = []
-        async with asyncio.timeout(20):
-            while len(texts) < count:
-                await asyncio.sleep(0.01)
-                texts = [part["text"] for part in await asyncio.to_thread(running.client().waiting)]
-        return texts
-
     with short_home() as home:
         write_settings(home, "[media]\n" + DEMO)
         async with daemon(home) as running:
             await running.ask("hello")
             filling.free = 10
-            assert await told(running, 1) == [full]
+            assert await until_told(running, 1) == [full]
         async with daemon(home) as again:
-            assert await told(again, 1) == [full]
+            assert await until_told(again, 1) == [full]
             filling.free = 50
-            assert await told(again, 2) == [full, free]
+            assert await until_told(again, 2) == [full, free]
+
+
+async def until_told(running: Running, count: int) -> list[str]:
+    texts: list[str] = []
+    async with asyncio.timeout(20):
+        while len(texts) < count:
+            await asyncio.sleep(0.01)
+            texts = [part["text"] for part in await asyncio.to_thread(running.client().waiting)]
+    return texts
+
+
+async def test_the_owner_is_told_once_of_a_crash_and_not_of_a_proper_stop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outages, "CRASH_SECONDS", 0.01)
+    with short_home() as home:
+        for _ in range(2):
+            async with daemon(home) as running:
+                await running.ask("hello")
+                assert await asyncio.to_thread(running.client().waiting) == []
+        async with open_store(home.db) as store:
+            assert await store.get(ToldOf("running")) == ""
+            killed = Notify(AccountId(""), "running", "since 1", None, 1)
+            await store.do(killed)  # as a daemon leaves it that is killed
+        for _ in range(2):
+            async with daemon(home) as running:
+                assert await until_told(running, 1) == [say(Text.CRASHED, Language.EN)]
+
+
+async def test_an_account_that_is_parked_is_told_of_through_the_one_that_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outages, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(outages, "PARKED_SECONDS", 0.0)
+    other = (
+        '[channels.webhook.other]\nowner = "you"\n[notices]\naccounts = ["webhook:other", "webhook:demo"]\n'
+    )
+    with short_home(DEMO + other) as home:
+        keep(home, "other")
+        async with daemon(home) as running:
+            home.credentials("webhook", "other").unlink()
+            parked = say(Text.PARKED, Language.EN, account="webhook:other")
+            assert await until_told(running, 1) == [parked]
+            keep(home, "other")
+            again = say(Text.CONTACT_AGAIN, Language.EN, account="webhook:other")
+            assert await until_told(running, 2) == [parked, again]
 
 
 @pytest.mark.parametrize(

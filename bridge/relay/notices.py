@@ -1,25 +1,34 @@
-"""What owners are told unasked: where one of them wrote last, once per change, and in the log in any case."""
+"""What owners are told unasked: once per change, and in the log in any case.
+
+Through the accounts that the settings name, else where an owner wrote last. Nothing here waits in a queue:
+whoever watches something calls again as long as it is so.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from bridge.channel import Inbound
 from bridge.clock import Clock, unix_ms
 from bridge.errors import StoreError
+from bridge.ids import AccountId
 from bridge.logs import Logger
 from bridge.media.disk import Disk
-from bridge.relay import outbox, payload
-from bridge.relay.outbox import Address
+from bridge.relay import payload
+from bridge.relay.reach import Reach, Target
 from bridge.relay.setup import Setup
 from bridge.relay.texts import Language, Text, language_of, say
-from bridge.store.contract import NoteOwner, Notify, OwnerChat, OwnerChats, Store, ToldOf
+from bridge.relay.unprompted import Delivers, note_to
+from bridge.store.contract import NoteOwner, Notify, OwnerChat, Store, ToldOf
 
 NOTE_SECONDS = 600.0  # the same chat is not written down more often
 DISK_SECONDS = 30.0
+PLACE_SECONDS = 120.0  # an account that may have contact soon is waited for so long
+DROP_SECONDS = 900.0  # what could not be told by then is not told any more
 
 
 class OwnerNote:
@@ -55,50 +64,87 @@ class OwnerNote:
             await setup.store.do(NoteOwner(chat))
 
 
-class Delivers(Protocol):
-    """An account that can be told of a reply in its outbox."""
+@dataclass(slots=True)
+class _Due:
+    """A state that is to be told, ``since`` by the monotonic clock."""
 
-    async def deliver(self, reply_id: str) -> None: ...
+    state: str
+    since: float
 
 
 class Notices:
-    """Tells how it stands with topics. ``reached`` finds a chat's account while it can be written through."""
+    """Tells owners how it stands with topics, each change once."""
 
-    def __init__(
-        self, store: Store, clock: Clock, reached: Callable[[OwnerChat], Delivers | None], log: Logger
-    ) -> None:
-        self._store, self._clock, self._reached, self._log = store, clock, reached, log
-        self._logged: dict[str, str] = {}
+    def __init__(self, store: Store, clock: Clock, reach: Reach, log: Logger) -> None:
+        self._store, self._clock, self._reach, self._log = store, clock, reach, log
+        self._last: dict[str, str] = {}  # told of each topic, as it is stored
+        self._due: dict[str, _Due] = {}
 
-    async def tell(self, topic: str, state: str, text: Text, **values: object) -> bool:
-        """Tell ``text`` where the owner wrote last, unless ``state`` was told last. True: it is stored now.
+    async def tell(
+        self, topic: str, state: str, text: Text, about: AccountId | None = None, **values: object
+    ) -> bool:
+        """Have it told that ``topic`` is in ``state``, unless that was told last. True: it is stored now.
 
-        ``state`` "" is that all is well. While no account has contact nobody is told: call again as long as
-        it is so.
+        ``state`` "" is that all is well. It is told through no account that it is ``about``. Call again as
+        long as it is so: while nobody can be reached it waits, for a quarter of an hour.
 
         Raises:
             StoreError: nothing was stored.
         """
-        if self._logged.get(topic, "") != state:
-            self._logged[topic] = state
-            self._log.warning("notice", topic=topic, state=state or "well")
-        if await self._store.get(ToldOf(topic)) == state:
+        if await self.told(topic) == state:
+            if self._due.pop(topic, None) is not None:
+                self._log.warning("notice", topic=topic, state=state or "well")
             return False
-        for chat in await self._store.get(OwnerChats()):
-            account = self._reached(chat)
-            if account is not None:
-                return await self._post(
-                    chat, account, topic, state, say(text, Language(chat.language), **values)
-                )
-        return False
+        due = self._due.get(topic)
+        if due is None or due.state != state:
+            due = self._due[topic] = _Due(state, self._clock.monotonic())
+            self._log.warning("notice", topic=topic, state=state or "well")
+        waited = self._clock.monotonic() - due.since
+        if waited >= DROP_SECONDS:
+            self._log.warning("notice.dropped", topic=topic, state=state or "well")
+            await self._remember(topic, state)
+            return False
+        target = await self._target(about, waited)
+        if target is None:
+            return False
+        words = say(text, Language(target.chat.language), **values)
+        return await self._post(target.chat, target.account, topic, state, words)
 
-    async def _post(self, chat: OwnerChat, account: Delivers, topic: str, state: str, text: str) -> bool:
-        """Unprompted, so without the handle of a message that may be gone."""
-        reply = outbox.notice(text, Address(chat.conversation, chat.to, "", Language(chat.language)))
+    async def told(self, topic: str) -> str:
+        """The state that was told last, or dropped; "" for none."""
+        if topic not in self._last:
+            self._last[topic] = await self._store.get(ToldOf(topic))
+        return self._last[topic]
+
+    async def _target(self, about: AccountId | None, waited: float) -> Target | None:
+        """Where it is told now. An account that may have contact soon keeps its place for a while."""
+        for target in await self._reach.preferred_chats():
+            if target.chat.account == about:
+                continue
+            if target.account is not None:
+                return target
+            if target.may_come and waited < PLACE_SECONDS:
+                return None
+        others = (one for one in await self._reach.last_chats() if one.chat.account != about)
+        return next(others, None)
+
+    async def _post(
+        self, chat: OwnerChat, account: Delivers | None, topic: str, state: str, text: str
+    ) -> bool:
+        reply = note_to(chat, text)
         told = await self._store.do(Notify(chat.account, topic, state, reply, unix_ms(self._clock.now())))
-        if told:
+        self._is_told(topic, state)
+        if told and account is not None:
             await account.deliver(reply.reply_id)
         return told
+
+    async def _remember(self, topic: str, state: str) -> None:
+        await self._store.do(Notify(AccountId(""), topic, state, None, unix_ms(self._clock.now())))
+        self._is_told(topic, state)
+
+    def _is_told(self, topic: str, state: str) -> None:
+        self._last[topic] = state
+        self._due.pop(topic, None)
 
 
 async def watch_disk(disk: Disk, notices: Notices, clock: Clock, log: Logger) -> None:

@@ -78,6 +78,10 @@ class Text(StrEnum):
     APPROVAL_WHICH = "approval_which"
     APPROVAL_OWNER = "approval_owner"
     APPROVAL_CUT = "approval_cut"
+    DEAF = "deaf"
+    PARKED = "parked"
+    CONTACT_AGAIN = "contact_again"
+    CRASHED = "crashed"
     PAIRED = "paired"
     PAIRED_TOOLS = "paired_tools"
     PAIRED_NO_TOOLS = "paired_no_tools"
@@ -164,6 +168,13 @@ _EN = {
     Text.APPROVAL_WHICH: "More than one question waits for your answer. Name the one you mean: {ids}",
     Text.APPROVAL_OWNER: "Only my owner can answer that, in a direct chat with me.",
     Text.APPROVAL_CUT: "({bytes} bytes in between are not shown)",
+    Text.DEAF: "{account} has had no contact with its platform for 10 minutes, so nobody is heard there. "
+    "It goes on trying. On its machine, turnbridge doctor looks for the cause.",
+    Text.PARKED: "{account} has stopped and does not come back by itself: its platform or its "
+    "settings refuse it. On its machine, turnbridge status says why, and turnbridge doctor how to mend it.",
+    Text.CONTACT_AGAIN: "{account} has contact with its platform again.",
+    Text.CRASHED: "I was not stopped properly the last time: a crash, a kill or a power cut. I am running "
+    "again, and what was under way is answered or reported.",
     Text.PAIRED: "The code is right: you are being made the owner of this bot. From then on I answer you, "
     "and notices about me come here. {tools} Send /whoami to see that it is so.",
     Text.PAIRED_TOOLS: "In this chat I may also use tools for you, on the machine that I run on.",
@@ -245,6 +256,13 @@ _ZH = {
     Text.APPROVAL_WHICH: "有多个问题在等您回答，请指明是哪一个：{ids}",
     Text.APPROVAL_OWNER: "只有所有者能在与我的单独聊天里回答这个问题。",
     Text.APPROVAL_CUT: "（中间有 {bytes} 字节未显示）",
+    Text.DEAF: "{account} 已有 10 分钟与平台失去联系，那边的消息暂时收不到。它会继续重试，"
+    "可以在它所在的机器上运行 turnbridge doctor 查找原因。",
+    Text.PARKED: "{account} 已停止，而且不会自行恢复：平台或设置拒绝了它。"
+    "请在它所在的机器上用 turnbridge status 查看原因，用 turnbridge doctor 查看解决办法。",
+    Text.CONTACT_AGAIN: "{account} 已恢复与平台的联系。",
+    Text.CRASHED: "我上次没有正常停止（可能是崩溃、被强制结束或断电）。现在已重新运行，"
+    "当时正在处理的消息会得到回答或说明。",
     Text.PAIRED: "验证码正确，正在把您设为这个机器人的所有者。之后我会回答您的消息，"
     "有关机器人的通知也会发到这里。{tools}发送 /我是谁 可以确认是否已生效。",
     Text.PAIRED_TOOLS: "在这个聊天里，我还可以在我所在的机器上为您使用工具。",

@@ -36,14 +36,15 @@ class NoteOwner(Step[None]):
 class Notify(Step[bool]):
     """Tell an owner how it stands with ``topic``, once: put ``reply`` into the outbox and remember ``state``.
 
-    The topic is also the word for why the bridge says it by itself. ``state`` "": all is well, as it is
-    before anything was told. False: that is what was told last, and nothing is stored.
+    The topic's first word is also why the bridge says it by itself. ``state`` "": all is well, as it is
+    before anything was told. False: that is what was told last, and nothing is stored. Without a reply it
+    is only remembered, as if it had been told.
     """
 
     account: AccountId
     topic: str
     state: str
-    reply: Reply
+    reply: Reply | None
     now_ms: int
 
 

@@ -29,7 +29,8 @@ def notify(db: Cursor, step: Notify) -> bool:
     if _told(db, step.topic) == step.state:
         return False
     db.execute(_TELL, (step.topic, step.state))
-    outbox.insert(db, step.account, step.reply, 0, step.now_ms, step.topic)
+    if step.reply is not None:
+        outbox.insert(db, step.account, step.reply, 0, step.now_ms, step.topic.partition(" ")[0])
     return True
 
 

@@ -25,6 +25,7 @@ NOTICES = {say(text, Language.EN): text.value for text in _REASONED}
 _REASONS = frozenset({*NOTICES.values(), "missed", RECALLED})
 RECALL_SECONDS = 1.5  # a sending that was under way as a recall came is seen by then
 _MISSED = say(Text.MISSED, Language.EN)
+_UNASKED = frozenset(say(text, Language.EN) for text in (Text.CRASHED,))  # about no message
 _SHOWN_TWICE = "(2) "
 _LINE = re.compile(r"line (\d{4})\.")
 _GIVEN_UP = frozenset({"refused", "skipped", "expired", "unknown"})
@@ -136,6 +137,8 @@ def _sort(one: Seen, replies: Replies, carried: set[str]) -> None:
         if not latest:  # it went ahead of the next reply, in a message of its own
             return
         text = after.strip()
+    if text in _UNASKED:
+        return
     if marked:
         replies.marked.append(text)
     elif text in NOTICES or text.startswith(_MISSED):

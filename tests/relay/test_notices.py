@@ -12,7 +12,16 @@ from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.errors import StoreError
 from bridge.ids import AccountId, ConversationKey
 from bridge.media.disk import Disk
-from bridge.relay.notices import DISK_SECONDS, NOTE_SECONDS, Notices, OwnerNote, watch_disk
+from bridge.relay.notices import (
+    DISK_SECONDS,
+    DROP_SECONDS,
+    NOTE_SECONDS,
+    PLACE_SECONDS,
+    Notices,
+    OwnerNote,
+    watch_disk,
+)
+from bridge.relay.reach import Target
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import NoteOwner, OpenParts, OwnerChat, OwnerChats, Store
 from bridge.store.sqlite import open_store
@@ -20,7 +29,7 @@ from bridge.store.workers import InlineWorker
 from tests.media.test_disk import Filling
 from tests.relay.harness import OWNER, STRANGER, desk, homes, message, setup_for
 
-A, B = AccountId("test:a"), AccountId("test:b")
+A, B, C = AccountId("test:a"), AccountId("test:b"), AccountId("test:c")
 FULL = {language: say(Text.DISK_FULL, language, percent=20) for language in Language}
 FREE = say(Text.DISK_FREE, Language.EN)
 
@@ -35,6 +44,27 @@ class FakeAccount:
 
     async def deliver(self, reply_id: str) -> None:
         self.told.append(reply_id)
+
+
+@dataclass
+class Owners:
+    """Owners' chats as the test has them: ``accounts`` have contact, those in ``coming`` may have it soon."""
+
+    chats: list[OwnerChat]
+    accounts: dict[AccountId, FakeAccount]
+    preferred: list[AccountId] = field(default_factory=list)
+    coming: set[AccountId] = field(default_factory=set)
+
+    def target(self, one: OwnerChat) -> Target:
+        return Target(one, self.accounts.get(one.account), one.account in self.coming)
+
+    async def preferred_chats(self) -> list[Target]:
+        by_account = {one.account: one for one in self.chats}
+        return [self.target(by_account[account]) for account in self.preferred]
+
+    async def last_chats(self) -> list[Target]:
+        latest = sorted(self.chats, key=lambda one: -one.wrote_ms)
+        return [self.target(one) for one in latest if one.account in self.accounts]
 
 
 class Lines:
@@ -54,6 +84,7 @@ class Desk:
     accounts: dict[AccountId, FakeAccount]
     log: Any
     notices: Notices
+    owners: Owners
 
     async def texts(self, account: AccountId = A) -> list[str]:
         return [part.body for part in await self.store.get(OpenParts(account))]
@@ -64,11 +95,10 @@ async def notices(
     tmp_path: Path, *chats: OwnerChat, wrap: Callable[[Any], Any] = lambda store: store
 ) -> AsyncIterator[Desk]:
     async with open_store(tmp_path / "state" / "test.db", workers=InlineWorker) as file:
-        for one in chats:
-            await file.do(NoteOwner(one))
         accounts, clock, log = {one.account: FakeAccount() for one in chats}, FakeClock(), Lines()
-        found = Notices(wrap(file), clock, lambda chat: accounts.get(chat.account), log)  # type: ignore[arg-type]  # a log
-        yield Desk(file, clock, accounts, log, found)
+        owners = Owners(list(chats), accounts)
+        found = Notices(wrap(file), clock, owners, log)  # type: ignore[arg-type]  # what it uses of both
+        yield Desk(file, clock, accounts, log, found, owners)
 
 
 # --- where the owner wrote last -------------------------------------------------------------
@@ -154,6 +184,66 @@ async def test_what_could_not_be_told_is_told_later_if_it_is_still_so(tmp_path: 
         assert await here.notices.tell("disk", "full", Text.DISK_FULL, percent=20)
         assert await here.texts() == [FULL[Language.EN]]
         assert [state for _, state in here.log.lines] == ["full", "well", "full"]
+
+
+async def test_the_accounts_that_are_named_come_first_in_their_order(tmp_path: Path) -> None:
+    async with notices(tmp_path, chat(A, 1000), chat(B, 2000), chat(C, 3000)) as here:
+        here.owners.preferred = [A, B]
+        assert await here.notices.tell("disk", "full", Text.DISK_FULL, percent=20)
+        assert await here.texts(A) == [FULL[Language.EN]]
+        del here.accounts[A]
+        assert await here.notices.tell("disk", "", Text.DISK_FREE)
+        assert await here.texts(B) == [FREE]
+
+
+async def test_an_account_that_may_come_keeps_its_place_for_two_minutes(tmp_path: Path) -> None:
+    async with notices(tmp_path, chat(A), chat(B)) as here:
+        here.owners.preferred, here.owners.coming = [A, B], {A}
+        account = here.accounts.pop(A)
+        tell = here.notices.tell
+        assert not await tell("disk", "full", Text.DISK_FULL, percent=20)
+        await here.clock.advance(PLACE_SECONDS - 1)
+        assert not await tell("disk", "full", Text.DISK_FULL, percent=20)
+        await here.clock.advance(1)
+        assert await tell("disk", "full", Text.DISK_FULL, percent=20)
+        assert await here.texts(B) == [FULL[Language.EN]]
+        assert not await tell("disk", "", Text.DISK_FREE)
+        here.accounts[A] = account
+        assert await tell("disk", "", Text.DISK_FREE)
+        assert await here.texts(A) == [FREE]
+
+
+async def test_where_no_named_account_has_contact_it_goes_where_the_owner_wrote_last(tmp_path: Path) -> None:
+    async with notices(tmp_path, chat(A), chat(B, 2000), chat(C, 3000)) as here:
+        here.owners.preferred = [A]
+        del here.accounts[A]
+        assert await here.notices.tell("disk", "full", Text.DISK_FULL, percent=20)
+        assert await here.texts(C) == [FULL[Language.EN]]
+
+
+async def test_nothing_is_told_through_the_account_that_it_is_about(tmp_path: Path) -> None:
+    async with notices(tmp_path, chat(A, 1000), chat(B, 2000)) as here:
+        here.owners.preferred = [B]
+        assert await here.notices.tell("contact test:b", "deaf", Text.DEAF, B, account=B)
+        assert await here.texts(B) == []
+        (part,) = await here.store.get(OpenParts(A))
+        assert (part.body, part.notice) == (say(Text.DEAF, Language.EN, account=B), "contact")
+
+
+async def test_case_65_what_nobody_could_be_told_for_a_quarter_of_an_hour_is_dropped_with_a_warning(
+    tmp_path: Path,
+) -> None:
+    async with notices(tmp_path, chat(A)) as here:
+        account = here.accounts.pop(A)
+        assert not await here.notices.tell("disk", "full", Text.DISK_FULL, percent=20)
+        await here.clock.advance(DROP_SECONDS)
+        assert not await here.notices.tell("disk", "full", Text.DISK_FULL, percent=20)
+        here.accounts[A] = account
+        assert not await here.notices.tell("disk", "full", Text.DISK_FULL, percent=20)
+        assert await here.texts() == []
+        assert here.log.lines == [("notice", "full"), ("notice.dropped", "full")]
+        assert await here.notices.tell("disk", "", Text.DISK_FREE)
+        assert await here.notices.tell("disk", "full", Text.DISK_FULL, percent=20)
 
 
 class Twice:

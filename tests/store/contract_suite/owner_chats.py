@@ -54,3 +54,13 @@ class OwnerChatsContract:
                 "it is not",
             ]
             assert all(part.message_id == "" for part in await open_parts(store))
+
+    async def test_what_nobody_can_be_told_is_remembered_as_told(self, opened: Open) -> None:
+        async with opened() as store:
+            silent = replace(tell("full"), reply=None)
+            assert await store.do(silent)
+            assert not await store.do(silent)
+            assert not await store.do(tell("full"))
+        async with opened() as store:
+            assert await store.get(ToldOf("disk")) == "full"
+            assert not await open_parts(store)

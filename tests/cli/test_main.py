@@ -90,7 +90,7 @@ def test_wrong_usage_is_exit_code_2(args: list[str], capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("args", "usage"),
     [
-        (["status", "x"], "usage: turnbridge status"),
+        (["status", "x", "y"], "usage: turnbridge status"),
         (["try", "--nonsense"], "usage: turnbridge try"),
         (["config", "check", "--x"], "usage: turnbridge config check"),
         (["fake", "feishu", "x"], "usage: turnbridge fake feishu"),

@@ -14,7 +14,19 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench import against, commands, frames, install, memory, store, stored, texts, webhooks
+from tests.bench import (
+    against,
+    commands,
+    frames,
+    install,
+    many,
+    memory,
+    store,
+    stored,
+    texts,
+    waiting,
+    webhooks,
+)
 from tests.bench.figures import Figure, markdown_table, plain_table
 
 ROUNDS = 7
@@ -43,6 +55,9 @@ the lowest and the highest of them. The last column holds for the machine of thi
   turn's: a message, twelve deltas, a tool's call, two texts with quotes inside, the end. Pydantic reads and
   writes here; without a single check of ours it is at about 0.2 of msgspec for the small ones, at 0.65 to
   0.7 for 64 KiB of Chinese and for code. So these two rows are told, and nothing is owed by them.
+- **P8, P9**: a whole daemon with a thousand accounts of a polled channel that is installed beside it, each in a
+  long poll of 25 s, less one with none; against a task for each in an aiohttp client that is tuned for it and
+  does nothing with what it gets. The processor time is that of one poll's length, all threads counted.
 - **P10**: whole commands, process start included; `status` asks a running daemon.
 - **P11**: from starting the process until its port accepts a connection, on a home that exists.
 - **P12**: resident memory two seconds after the start, every registered channel with one account that has
@@ -55,6 +70,10 @@ the lowest and the highest of them. The last column holds for the machine of thi
 - **texts**: processor time of what is done with an answer: markdown made plain, tables found, cut into
   messages of 2,000. Of two dozen texts that are hard to read the one that grew most is told.
 - **stored**: with so many messages done and remembered, as they are for thirty days, made by SQL before.
+- **many**: 40 messages a second over 190 webhook accounts of one daemon, each a turn of the echo agent, while
+  ten polled ones beside them are well, or fail: broken off, stalled, 401, 429, 500, no JSON, JSON too deep or
+  too large, half an answer, updates that nobody can read. A reload that changes one of the ten is watched to
+  leave the others' connections alone.
 """
 
 
@@ -76,6 +95,7 @@ MEASURES: dict[tuple[str, ...], Callable[[int, Callable[[str], None]], list[Figu
     ("P1", "P2", "P4"): webhooks.measure,
     ("P3",): against.measure,
     ("P7",): frames.measure,
+    ("P8", "P9"): waiting.measure,
     ("P10",): commands.measure_commands,
     ("P11",): commands.measure_start,
     ("P12",): memory.measure,
@@ -83,6 +103,7 @@ MEASURES: dict[tuple[str, ...], Callable[[int, Callable[[str], None]], list[Figu
     ("P15",): install.measure,
     ("texts",): texts.measure,
     ("stored",): stored.measure,
+    ("many",): many.measure,
 }
 
 

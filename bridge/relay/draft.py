@@ -19,14 +19,14 @@ from bridge.values import value
 
 ID_BYTES = 256
 NOWHERE = ConversationKey("")
-_COUNTED = (Fate.WORK, Fate.BUSY, Fate.NOTICE)  # against what a sender may write in a minute
 
 
 @value
 class Draft:
     """``message`` is None where there is no id to store it under.
 
-    A draft for WORK holds its room, one with a busy notice the conversation's turn to be told.
+    A draft for WORK holds its room, one with a notice the turn of its conversation, or sender, to be told;
+    what is answered counts against what its sender may ask.
     """
 
     decision: Decision
@@ -34,18 +34,40 @@ class Draft:
     inbound: Inbound | None = None
     conversation: ConversationKey = NOWHERE
 
+    def take(self, room: ClaimRoom) -> None:
+        """Take what was decided on. Nothing fails here."""
+        key, senders = self.conversation, room.senders
+        match self.decision.fate:
+            case Fate.WORK:
+                room.take(key)
+                senders.take(key, turn=True)
+            case Fate.SAID:
+                senders.command(key)
+            case Fate.BUSY | Fate.NOTICE:
+                senders.take(key, turn=False)
+        if self._tells(Fate.BUSY):
+            room.noticed(key)
+        elif self._tells(Fate.OVER):
+            senders.told(key, self.decision.reason)
+
     def give_back(self, room: ClaimRoom) -> None:
         """The item was not stored: what it took is free again."""
-        if self.message is None:
-            return
-        if self.decision.fate in _COUNTED:
-            room.senders.give_back(self.conversation, turn=self.decision is WORK)
-        if self.decision.fate is Fate.WORK:
-            room.give_back(self.conversation)
-        elif self.decision.fate is Fate.OVER and self.message.reply is not None:
-            room.senders.not_told(self.conversation, self.decision.reason)
-        elif self.decision.fate is Fate.BUSY and self.message.reply is not None:
-            room.not_noticed(self.conversation)
+        key, senders = self.conversation, room.senders
+        match self.decision.fate:
+            case Fate.WORK:
+                room.give_back(key)
+                senders.give_back(key, turn=True)
+            case Fate.SAID:
+                senders.no_command(key)
+            case Fate.BUSY | Fate.NOTICE:
+                senders.give_back(key, turn=False)
+        if self._tells(Fate.BUSY):
+            room.not_noticed(key)
+        elif self._tells(Fate.OVER):
+            senders.not_told(key, self.decision.reason)
+
+    def _tells(self, fate: Fate) -> bool:
+        return self.decision.fate is fate and self.message is not None and self.message.reply is not None
 
 
 def draft(
@@ -67,23 +89,20 @@ def draft(
     if not is_id(item.message_id):
         return Draft(Decision(Fate.SEEN, "no usable id"))
     decision = classify(item, conversation, policy, room, apart, ahead)
+    drafted = Draft(decision, _decided(item, conversation, decision, language), item, conversation)
+    drafted.take(room)  # last: nothing fails behind it
+    return drafted
+
+
+def _decided(
+    item: Inbound, conversation: ConversationKey, decision: Decision, language: Literal["auto", "en", "zh"]
+) -> NewMessage:
     if decision is WORK:
-        message = _message(item, conversation, MessageState.CLAIMED)
-        room.take(conversation)  # last: nothing fails behind it
-        room.senders.take(conversation, turn=True)
-        return Draft(decision, message, item, conversation)
+        return _message(item, conversation, MessageState.CLAIMED)
     reply = _notice(decision, item, conversation, language)
     state = MessageState.SEEN if reply is None else MessageState.ANSWERED
     message = _message(item, conversation, state, decision.reason, reply)
-    if decision.said is not None:
-        message = replace(message, effect=decision.said.effect)
-    if decision.fate is Fate.BUSY and reply is not None:
-        room.noticed(conversation)
-    if decision.fate is Fate.OVER and reply is not None:
-        room.senders.told(conversation, decision.reason)
-    if decision.fate in _COUNTED:
-        room.senders.take(conversation, turn=False)
-    return Draft(decision, message, item, conversation)
+    return message if decision.said is None else replace(message, effect=decision.said.effect)
 
 
 def _message(

@@ -44,6 +44,10 @@ class Room(Protocol):
         """What the sender has used up, None while one more message is taken."""
         ...
 
+    def has_said_enough(self, conversation: ConversationKey) -> bool:
+        """Whether its sender gave more commands of late than are answered."""
+        ...
+
     def admits(self, conversation: ConversationKey, owner: bool) -> bool:
         """Whether one more message of ``conversation`` can be claimed now."""
         ...
@@ -102,6 +106,8 @@ def classify(
     if reason := apart(item):
         return Decision(Fate.SEEN, reason)
     if (said := first(ahead.for_answered, item)) is not None:
+        if room.has_said_enough(conversation):
+            return Decision(Fate.SEEN, "too_many_commands")
         return Decision(Fate.SAID, "said", said=said)
     if (excess := room.over(conversation)) is not None:
         return Decision(Fate.OVER, excess.limit, _OVER[excess.limit] if excess.tell else None)

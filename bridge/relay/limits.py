@@ -16,6 +16,7 @@ from bridge.relay import payload
 from bridge.store.contract import SenderTurn
 
 MINUTE_SECONDS, DAY_SECONDS, DAY_MS = 60.0, 86_400.0, 86_400_000
+COMMANDS_PER_MINUTE = 30  # each is answered at once; nobody but a program sends more
 SENDERS_KEPT = 65_536  # whoever has so many ids is stopped by no limit of one
 
 
@@ -90,16 +91,30 @@ class SenderLimits:
             Limit.DAY: Window(turns_per_day, DAY_SECONDS, clock),
             Limit.MINUTE: Window(messages_per_minute, MINUTE_SECONDS, clock),
         }
+        self._commands = Window(COMMANDS_PER_MINUTE, MINUTE_SECONDS, clock)
         self._owner = payload.escaped(owner)
         self.is_limited = bool(messages_per_minute or turns_per_day)
 
     def over(self, conversation: ConversationKey) -> Excess | None:
         """The limit that one more message of its sender would exceed; of both, the one that lasts longer."""
-        sender = self._sender(conversation)
+        sender = self._sender(conversation) if self.is_limited else ""
         for limit, window in self._windows.items():
             if sender and window.is_full(sender):
                 return Excess(limit, not window.is_told(sender))
         return None
+
+    def has_said_enough(self, conversation: ConversationKey) -> bool:
+        """Whether its sender gave more commands in this minute than are answered, whatever is set."""
+        sender = self._sender(conversation)
+        return bool(sender) and self._commands.is_full(sender)
+
+    def command(self, conversation: ConversationKey) -> None:
+        """Count a command that is answered."""
+        self._commands.take(self._sender(conversation))
+
+    def no_command(self, conversation: ConversationKey) -> None:
+        """It was known before, or not stored."""
+        self._commands.give_back(self._sender(conversation))
 
     def take(self, conversation: ConversationKey, *, turn: bool) -> None:
         """Count a message that is answered, and as a turn where it becomes one."""
@@ -131,8 +146,8 @@ class SenderLimits:
                 day.take(sender, age_seconds)
 
     def _sender(self, conversation: ConversationKey) -> str:
-        """The sender as in a key; "" for the owner, and where nothing is limited."""
-        sender = payload.sender_in(conversation) if self.is_limited else ""
+        """The sender as in a key; "" for the owner."""
+        sender = payload.sender_in(conversation)
         return "" if sender == self._owner else sender
 
     def _counting(self, turn: bool) -> tuple[Window, ...]:

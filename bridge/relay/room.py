@@ -30,7 +30,10 @@ class ClaimRoom:
         self._notices: OrderedDict[ConversationKey, float] = OrderedDict()
 
     def over(self, conversation: ConversationKey) -> Excess | None:
-        return self.senders.over(conversation) if self.senders.is_limited else None
+        return self.senders.over(conversation)
+
+    def has_said_enough(self, conversation: ConversationKey) -> bool:
+        return self.senders.has_said_enough(conversation)
 
     def admits(self, conversation: ConversationKey, owner: bool) -> bool:
         limits = self._limits

@@ -22,7 +22,10 @@ OWNER = Policy("u9", "owner", tools=False)
 
 
 class NoRoom:
-    """It is not asked for what is answered ahead."""
+    """It is not asked for what is answered ahead, but for whether its sender has said enough."""
+
+    def has_said_enough(self, conversation: ConversationKey) -> bool:
+        return False
 
     def over(self, conversation: ConversationKey) -> Excess | None:
         raise AssertionError

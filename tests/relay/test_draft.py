@@ -7,9 +7,10 @@ from bridge.channel import Edited, FileKind, Ignored, Inbound, Recalled, RemoteF
 from bridge.channel.testing.clock import FakeClock
 from bridge.config import LimitsTable
 from bridge.ids import ConversationKey
+from bridge.relay.ahead import Ahead, Said
 from bridge.relay.draft import Draft, draft
 from bridge.relay.intake import Fate, Policy
-from bridge.relay.limits import Excess, Limit, SenderLimits
+from bridge.relay.limits import COMMANDS_PER_MINUTE, Excess, Limit, SenderLimits
 from bridge.relay.payload import conversation_of, decode
 from bridge.relay.room import ClaimRoom
 from bridge.store.contract import MessageState
@@ -149,3 +150,16 @@ def test_messages_that_are_answered_at_once_count_as_messages_and_not_as_turns()
     assert own.over(conversation_of(MESSAGE)) == Excess(Limit.MINUTE, tell=True)
     busy.give_back(own)
     assert own.over(conversation_of(MESSAGE)) is None
+
+
+def test_commands_that_are_answered_are_counted_and_those_that_were_not_stored_are_not() -> None:
+    own, ahead = limited(), Ahead(for_answered=[lambda message: Said("help")])
+    key = conversation_of(replace(MESSAGE, sender="u2"))
+    said = [
+        draft(replace(MESSAGE, message_id=f"m{n}", sender="u2"), POLICY, own, "auto", ahead=ahead)
+        for n in range(COMMANDS_PER_MINUTE)
+    ]
+    assert {one.decision.fate for one in said} == {Fate.SAID}
+    assert own.has_said_enough(key)
+    said[0].give_back(own)
+    assert not own.has_said_enough(key)

@@ -21,6 +21,10 @@ class FakeRoom:
     notice: bool = True
     asked_as_owner: bool | None = None
     excess: Excess | None = None
+    enough: bool = False
+
+    def has_said_enough(self, conversation: ConversationKey) -> bool:
+        return self.enough
 
     def over(self, conversation: ConversationKey) -> Excess | None:
         return self.excess
@@ -143,3 +147,10 @@ def test_a_command_is_answered_whatever_its_sender_has_used_up() -> None:
 def test_who_is_not_answered_is_not_told_of_limits_either() -> None:
     room = FakeRoom(excess=Excess(Limit.MINUTE, True))
     assert decide(replace(MESSAGE, sender="u2"), owner(), room) == Decision(Fate.SEEN, "sender_not_answered")
+
+
+def test_a_flood_of_commands_is_only_seen() -> None:
+    ahead = Ahead(for_answered=[lambda message: Said("help")])
+    room = FakeRoom(enough=True)
+    decision = classify(MESSAGE, conversation_of(MESSAGE), owner(), room, ahead=ahead)
+    assert decision == Decision(Fate.SEEN, "too_many_commands")

@@ -9,7 +9,7 @@ from bridge.channel import Inbound
 from bridge.channel.testing.clock import FakeClock
 from bridge.ids import ConversationKey
 from bridge.relay import limits
-from bridge.relay.limits import DAY_SECONDS, Excess, Limit, SenderLimits
+from bridge.relay.limits import COMMANDS_PER_MINUTE, DAY_SECONDS, Excess, Limit, SenderLimits
 from bridge.relay.payload import conversation_of
 from bridge.store.contract import SenderTurn, SenderTurns
 from tests.relay.harness import NAME, OWNER, STRANGER, PushedChannel, desk, homes, message
@@ -164,3 +164,14 @@ async def test_a_message_that_comes_again_counts_once() -> None:
         for _ in range(3):
             await here.push(message("m1", sender=STRANGER))
         assert (await here.push(message("m2", sender=STRANGER))).body == b"accepted"
+
+
+async def test_a_stranger_s_flood_of_commands_is_answered_so_often_and_the_owner_s_always() -> None:
+    async with desk() as here:
+        for _ in range(COMMANDS_PER_MINUTE + 5):
+            await here.say("/help", STRANGER)
+        assert (await here.say("/help", STRANGER)).body == b"ignored"
+        for _ in range(COMMANDS_PER_MINUTE + 5):
+            await here.say("/help", OWNER)
+        assert len(await here.answered(2 * COMMANDS_PER_MINUTE + 5)) == 2 * COMMANDS_PER_MINUTE + 5
+        assert (await here.say("a message", STRANGER)).body == b"accepted"

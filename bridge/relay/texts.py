@@ -93,7 +93,7 @@ class Text(StrEnum):
 _EN = {
     Text.BUSY: "I have too many messages waiting right now. Please send this again in a little while.",
     Text.TOO_FAST: "You are writing faster than I may take it in. Please wait a minute and send this again.",
-    Text.TOO_MANY_TODAY: "You have asked as much as one person may ask me in 24 hours. Please come back later.",
+    Text.TOO_MANY_TODAY: "You have asked as much as one person may in 24 hours. Please come back later.",
     Text.VOICE: "I cannot listen to voice messages. Please write it as text.",
     Text.BLANK: "There is nothing in your message that I can read. Please write what you would like.",
     Text.UNREADABLE_TYPE: "I cannot open this kind of file from this chat, and there was no text with it.",

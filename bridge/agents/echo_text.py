@@ -67,10 +67,14 @@ def echo(prompt: str, files: Iterable[TurnFile]) -> str:
 
 
 def added(seen: Sequence[HistoryEntry], prompt: str) -> list[str]:
-    """What its user said to a turn after ``prompt``, which began it."""
-    said = [entry.text for entry in seen if entry.role is Role.USER]
-    began = max((at for at, text in enumerate(said) if text == prompt), default=len(said))
-    return said[began + 1 :]
+    """What its user said to a turn after ``prompt``, which began it; looked for from the end."""
+    said: list[str] = []
+    for entry in reversed(seen):
+        if entry.role is Role.USER:
+            if entry.text == prompt:
+                return said[::-1]
+            said.append(entry.text)
+    return []
 
 
 def describe(file: TurnFile, zh: bool = False) -> str:

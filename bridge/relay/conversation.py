@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bridge.channel import ChannelError, Inbound, ShowsTyping, WhenBusy
 from bridge.clock import unix_ms
 from bridge.errors import SessionError
-from bridge.ids import ConversationKey, MessageId
+from bridge.ids import ConversationKey, MessageId, SessionId
 from bridge.meter import TurnEnd
 from bridge.relay import received, turn
 from bridge.relay.asking import asking
@@ -223,6 +223,8 @@ class Conversation:
             await self._work_on(working)
         if working.left_a_turn:
             await self._session.close()
+            if self._work.approvals is not None:
+                self._work.approvals.close_all(self._key)  # nobody waits for the answers any more
         async with working.steering:
             pass  # what is on its way to the turn has found out that this is over
 
@@ -278,7 +280,13 @@ class Conversation:
             self._begun.difference_update(one.message_id for one in working.members)
             owned = True
             asks = asking(work, self._key, inbound, time_limit)
-            return await session.turn(message.message_id, prompt, got.attachments, work.live, asks)
+            try:
+                return await session.turn(message.message_id, prompt, got.attachments, work.live, asks)
+            except SessionError as error:
+                if error.code or work.approvals is None or not work.approvals.waits(self._key):
+                    raise
+            await self._session.close()
+            return await self._taken_up(working, work.authority_of(tools), session.session_id, time_limit)
         except SessionError as error:
             owned = owned and not error.code  # with a code, the server refused the turn
             raise
@@ -365,9 +373,7 @@ class Conversation:
         self._session.owner = self._work.policy.is_owner(message.inbound)
         bound = await self._session.bound()
         over = bound is not None and self._session.is_over(bound)  # before looking into it, which is a use
-        result = None
-        for one in reversed(working.members):  # the turn was asked for by the last of those it began with
-            result = result or await self._recorded(one, bound)
+        result = await self._recorded(working, bound)
         if result is not None and result.ended is Ended.COMPLETED:
             await self._finish(working, result)
         else:
@@ -375,22 +381,37 @@ class Conversation:
         if over:
             await self._session.forget()
 
-    async def _recorded(self, message: Message, bound: BoundSession | None) -> TurnResult | None:
-        """How its turn ended, as its session has it. That is not kept: what is due may have changed since."""
-        if bound is None or bound.session_id != message.session_id:
+    async def _recorded(self, working: Working, bound: BoundSession | None) -> TurnResult | None:
+        """How its turn ended, as its session has it, or as it goes on to."""
+        if bound is None or all(bound.session_id != one.session_id for one in working.members):
             return None
-        authority = Authority.from_text(bound.authority)
+        authority, limits = Authority.from_text(bound.authority), self._work.limits
+        tools = authority.tools and self._work.policy.grants_tools(working.message.inbound)
         try:
-            async with asyncio.timeout(self._work.limits.turn_seconds):
-                session, result = await attach_session(
-                    self._work.server, authority, message.session_id, message.message_id
-                )
+            async with asyncio.timeout(limits.owner_turn_seconds if tools else limits.turn_seconds) as limit:
+                return await self._taken_up(working, replace(authority, tools=tools), bound.session_id, limit)
         except (SessionError, TimeoutError) as error:
             if isinstance(error, SessionError) and not error.code:
                 raise
             return None
-        await session.close()
-        return result
+
+    async def _taken_up(
+        self, working: Working, authority: Authority, session_id: SessionId, time_limit: asyncio.Timeout
+    ) -> TurnResult | None:
+        """The result of a turn that we have lost: it may have ended, or still wait for its owner's answer.
+
+        The session is not kept: what is due may have changed since.
+        """
+        work, ids = self._work, [one.message_id for one in working.members]
+        session, result = await attach_session(work.server, authority, session_id, *ids)
+        try:
+            if session.running and working.begin_turn(session):
+                asks = asking(work, self._key, working.message.inbound, time_limit)
+                result = await session.resume(work.live, asks)
+            return result
+        finally:
+            working.end_turn()
+            await session.close()
 
     async def _show_typing(self, inbound: Inbound) -> None:
         """A courtesy: no trouble with it harms the turn, or delays it for long."""

@@ -180,7 +180,8 @@ class Session:
         if not self._turn_id:
             return False  # it has not begun, or has ended
         request_id = f"steer-{message_id}"
-        taken = self._steers[request_id] = asyncio.get_running_loop().create_future()
+        taken: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._steers[request_id] = taken
         try:
             await self._connection.send(
                 ours.TurnSteer(
@@ -280,12 +281,12 @@ async def open_session(
 
 
 async def attach_session(
-    server: Server, authority: Authority, session_id: SessionId, request_id: str = ""
+    server: Server, authority: Authority, session_id: SessionId, *request_ids: str
 ) -> tuple[Session, TurnResult | None]:
-    """Take up a stored session, with the result of its last ended turn where that answered ``request_id``.
+    """Take up a stored session, with the result of its last ended turn where that is of ``request_ids``.
 
-    A turn that still runs, because its owner is asked, is the session's ``running`` one where it answers
-    ``request_id``, and is cancelled otherwise.
+    A turn that still runs, because its owner is asked, is the session's ``running`` one where it is of
+    ``request_ids``, and is cancelled otherwise.
 
     The server tells all this right behind the snapshot; the mark behind it is the answer to a second
     request, which it must refuse, so that nobody waits for events that do not come.
@@ -304,15 +305,15 @@ async def attach_session(
         while not _is_mark(event := await connection.next()):
             events.append(event)
         running = _running(events)
-        if running is not None and running.request_id != request_id:
+        if running is not None and running.request_id not in request_ids:
             await connection.send(_cancelling(session_id, running.turn_id))
             running = None
         session = Session(connection, exits.pop_all(), session_id, authority.tools)
     if running is not None:
         session.running, session.replayed = running.request_id, deque(events)
         return session, None
-    collector = Collector(request_id)
-    return session, next(filter(None, map(collector.see, events)), None)
+    results = (next(filter(None, map(Collector(one).see, events)), None) for one in request_ids)
+    return session, next(filter(None, results), None)
 
 
 def _running(events: Sequence[ours.ServerEvent]) -> TurnStarted | None:

@@ -20,6 +20,7 @@ from bridge.protocol.events import (
 )
 from bridge.protocol.shared import Usage
 from bridge.sessions.context import Context
+from bridge.sessions.errors import RequestError
 from bridge.sessions.history import Trim, encode, is_too_large
 from bridge.sessions.isolate import Isolated, finish
 from bridge.sessions.scope import TurnScope, Work, too_large
@@ -50,14 +51,19 @@ class ActiveTurn:
         self._task: Isolated | None = None
         self._recorded = self._cancelled = self._over = False
 
-    def cancel(self) -> bool:
-        """Stop the turn: it then ends as cancelled. False: it ends in another way already."""
+    def cancel(self) -> None:
+        """Stop the turn: it then ends as cancelled.
+
+        Raises:
+            RequestError: ``turn_not_found``: it ends in another way already.
+        """
         if self._over:
-            return self._cancelled
+            if not self._cancelled:
+                raise RequestError("turn_not_found", "that turn has ended already")
+            return
         self._cancelled = True
         if self._task is not None:
             self._task.cancel()
-        return True
 
     @property
     def is_over(self) -> bool:
@@ -73,8 +79,10 @@ class ActiveTurn:
         """Give it a text at its next step.
 
         Raises:
-            RequestError: ``queue_limit``: too many wait already.
+            RequestError: ``invalid_request``; ``turn_not_found``: it ends; ``queue_limit``: too many wait.
         """
+        if self._over:
+            raise RequestError("turn_not_found", "that turn has ended already")
         self._scope.steering.add(message)
 
     async def carry_out(self) -> None:

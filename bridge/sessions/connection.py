@@ -70,7 +70,7 @@ class Connection:
     async def _keep(self) -> None:
         """Where its turn waits for an approval, be there for the session's next client, for a while."""
         session, turns = self._requests.session, self._turns
-        if session is None or turns is None or not session.asks:
+        if session is None or turns is None or not session.context.approvals.told:
             return
         settings, kept = session.context.settings, Kept(session, turns)
         if settings.keep_asking_seconds:

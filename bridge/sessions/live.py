@@ -35,7 +35,7 @@ class LiveSessions:
                 break
             await asyncio.sleep(0)
         while hold := self._held.get(session_id):
-            if hold.kept is not None and hold.kept.session.runs:
+            if hold.kept is not None and hold.kept.session.running:
                 return _taken(hold, hold.kept, cwd)
             if hold.kept is None and not hold.closing:
                 raise RequestError("invalid_request", "the session is attached elsewhere: close that client")

@@ -86,7 +86,7 @@ class Opener:
         session.context.events.lead_to(self._outbound)
         try:
             await self._greet(session, message.request_id)
-            for event in session.so_far():
+            for event in session.running.so_far() if session.running else ():
                 await self._replay(session, event)
         except BaseException:  # nobody will run it
             kept.turns.cancel()

@@ -94,7 +94,7 @@ class Requests:
     def _cancel(self, message: messages.TurnCancel) -> None:
         if not self.session or message.session_id != self.session.context.session_id:
             raise RequestError("turn_not_found", "no such turn runs on this connection")
-        self.session.cancel_turn(message.turn_id)
+        self.session.active(message.turn_id).cancel()
 
     async def _of_session(self, message: OfSession) -> None:
         session = self.session
@@ -104,7 +104,7 @@ class Requests:
             case messages.TurnStart():
                 await session.start_turn(message)
             case ours.TurnSteer():
-                session.steer(message)
+                session.active(message.turn_id).steer(message)
             case messages.ApprovalResolve():
                 session.context.approvals.resolve(message.approval_id, message.approved)
             case messages.SessionClear():

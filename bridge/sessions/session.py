@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bridge.ids import TurnId, new_uuid
-from bridge.protocol import messages, ours
+from bridge.protocol import messages
 from bridge.protocol.events import (
     QueueDequeued,
     QueueEnqueued,
@@ -16,7 +16,6 @@ from bridge.protocol.events import (
     QueueUpdated,
     SessionCleared,
     SessionPaused,
-    TurnEvent,
 )
 from bridge.protocol.shared import Attachment, QueueEntry
 from bridge.protocol.wire import Wire
@@ -44,14 +43,9 @@ class Session:
         self._order = asyncio.Lock()  # a change of the queue is told before the next one
 
     @property
-    def asks(self) -> bool:
-        """Whether its turn waits for an approval."""
-        return self._active is not None and bool(self.context.approvals.told)
-
-    @property
-    def runs(self) -> bool:
-        """Whether its turn runs, and its end is still to be told."""
-        return self._active is not None and not self._active.is_over
+    def running(self) -> ActiveTurn | None:
+        """The turn that runs, as long as its end is still to be told."""
+        return self._active if self._active is not None and not self._active.is_over else None
 
     def leave(self) -> None:
         """The client has gone: ``run`` ends with the turn that it is in. What waits is dropped."""
@@ -62,10 +56,6 @@ class Session:
     def carry_on(self, turns: asyncio.Task[None]) -> None:
         """A new connection has it now; ``turns`` ends with the turn that is running."""
         self._left, self._carried = asyncio.Event(), turns
-
-    def so_far(self) -> list[TurnEvent]:
-        """What a client that takes it up has to know of the turn that is running."""
-        return self._active.so_far() if self._active is not None and self.runs else []
 
     async def run(self) -> None:
         """Run turns until cancelled, which ends the one that runs, or until left."""
@@ -108,17 +98,11 @@ class Session:
         entry, position = self._queue.add(message.prompt, message.request_id, message.attachments)
         await self._send(QueueEnqueued, message.request_id, entry=entry, position=position)
 
-    def steer(self, message: ours.TurnSteer) -> None:
-        check_prompt(message.prompt, has_attachments=False)
-        turn = self._active
-        if turn is None or turn.work.turn_id != message.turn_id or turn.is_over:
+    def active(self, turn_id: str) -> ActiveTurn:
+        """The turn of that id, which runs or is ending."""
+        if self._active is None or self._active.work.turn_id != turn_id:
             raise RequestError("turn_not_found", "that turn does not run: it has ended or still waits")
-        turn.steer(message)
-
-    def cancel_turn(self, turn_id: str) -> None:
-        turn = self._active
-        if turn is None or turn.work.turn_id != turn_id or not turn.cancel():
-            raise RequestError("turn_not_found", "that turn does not run: it has ended or still waits")
+        return self._active
 
     async def clear(self, message: messages.SessionClear) -> None:
         async with self._order:

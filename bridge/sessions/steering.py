@@ -9,6 +9,7 @@ from bridge.protocol.events import ErrorEvent
 from bridge.protocol.limits import QUEUE_ITEMS
 from bridge.sessions.context import Context
 from bridge.sessions.errors import FrameTooLargeError, RequestError, StalledError
+from bridge.sessions.queue import check_prompt
 
 
 class Steering:
@@ -19,7 +20,8 @@ class Steering:
         self._waiting: deque[ours.TurnSteer] = deque()
 
     def add(self, message: ours.TurnSteer) -> None:
-        """Raises RequestError: ``queue_limit``."""
+        """Raises RequestError: ``invalid_request`` or ``queue_limit``."""
+        check_prompt(message.prompt, has_attachments=False)
         if len(self._waiting) >= QUEUE_ITEMS:
             raise RequestError("queue_limit", f"{QUEUE_ITEMS} texts wait for the turn's next step already")
         self._waiting.append(message)

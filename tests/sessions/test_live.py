@@ -53,7 +53,7 @@ async def test_a_release_in_the_same_moment_is_noticed() -> None:
 class Stored:
     """A session, as far as it is looked at."""
 
-    runs: bool = True
+    running: bool = True
     cwd: Path = Path("/w")
 
     @property
@@ -81,7 +81,7 @@ async def test_a_kept_session_goes_to_the_next_connection_of_its_workspace_once(
 
 
 async def test_a_kept_session_whose_turn_is_over_is_waited_for() -> None:
-    live, one = LiveSessions(), kept(Stored(runs=False))
+    live, one = LiveSessions(), kept(Stored(running=False))
     await live.hold(A)
     live.keep(A, one)
     async with asyncio.TaskGroup() as tasks:

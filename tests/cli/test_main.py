@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bridge.cli import common, status
-from bridge.cli.main import main, parser
+from bridge.cli.main import COMMANDS as MODULES
+from bridge.cli.main import main, needed, parser
 from bridge.errors import ConfigError
 from bridge.version import VERSION
 from tests.cli.socket_daemon import MAIN, short_home, socket_daemon
@@ -36,12 +37,13 @@ except SystemExit:
 sys.stderr.write(" ".join({name.partition(".")[0] for name in sys.modules}))
 """
 COMMANDS = [
-    "run", "chat", "exec", "try", "status", "doctor", "pair", "send",
+    "init", "run", "chat", "exec", "try", "status", "doctor", "pair", "send",
     "service", "service install", "service uninstall", "service status",
     "channels", "channels list", "channels login", "channels logout", "channels enable", "channels disable",
     "channels set",
     "dead", "dead list", "dead show", "dead retry", "dead prune", "reload", "stop", "session",
-    "config", "config check", "config schema", "config show", "fake", "fake feishu", "fake wechat_mp",
+    "config", "config check", "config schema", "config show",
+    "completion", "fake", "fake feishu", "fake wechat_mp",
 ]  # fmt: skip
 
 
@@ -88,7 +90,7 @@ def test_wrong_usage_is_exit_code_2(args: list[str], capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("args", "usage"),
     [
-        (["status", "x"], "usage: turnbridge status"),
+        (["status", "x", "y"], "usage: turnbridge status"),
         (["try", "--nonsense"], "usage: turnbridge try"),
         (["config", "check", "--x"], "usage: turnbridge config check"),
         (["fake", "feishu", "x"], "usage: turnbridge fake feishu"),
@@ -158,6 +160,32 @@ def loaded(*args: str) -> set[str]:
 @pytest.mark.parametrize("args", [["--version"], ["--help"], ["status", "--help"]])
 def test_version_and_help_load_nothing_heavy(args: list[str]) -> None:
     assert loaded(*args) & HEAVY == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["--version"], ()),
+        (["status", "--help"], ("status",)),
+        (["exec", "hello"], ("exec",)),
+        (["completion", "bash"], tuple(MODULES)),
+        (["--help"], tuple(MODULES)),
+        (["nonsense"], tuple(MODULES)),
+        ([], tuple(MODULES)),
+    ],
+)
+def test_only_the_module_of_a_command_that_is_named_is_loaded(
+    words: list[str], names: tuple[str, ...]
+) -> None:
+    assert needed(words) == names
+
+
+def test_every_module_registers_the_command_that_it_is_listed_as() -> None:
+    assert [name for name in COMMANDS if " " not in name and name not in MODULES] == []
+    for name in MODULES:
+        with pytest.raises(SystemExit) as ended:
+            parser([name]).parse_args([name, "--help"])
+        assert ended.value.code == 0
 
 
 def test_status_loads_nothing_heavy() -> None:

@@ -55,7 +55,7 @@ the lowest and the highest of them. The last column holds for the machine of thi
   turn's: a message, twelve deltas, a tool's call, two texts with quotes inside, the end. Pydantic reads and
   writes here; without a single check of ours it is at about 0.2 of msgspec for the small ones, at 0.65 to
   0.7 for 64 KiB of Chinese and for code. So these two rows are told, and nothing is owed by them.
-- **P8, P9**: a whole daemon with a thousand accounts of a polled channel that is installed beside it, each in a
+- **P8, P9**: a daemon with a thousand accounts of a polled channel that is installed beside it, each in a
   long poll of 25 s, less one with none; against a task for each in an aiohttp client that is tuned for it and
   does nothing with what it gets. The processor time is that of one poll's length, all threads counted.
 - **P10**: whole commands, process start included; `status` asks a running daemon.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bridge import switching
 from bridge.channel.testing.clock import START, FakeClock, until
 from bridge.config import load
 from bridge.errors import BridgeError, StoreError
@@ -249,6 +250,35 @@ async def test_what_a_crash_left_of_a_logout_is_removed_by_the_next(tmp_path: Pa
         await place.store.do(claim(account=MAIN))
         await place.switches.logout(logout())
         assert await place.store.get(OpenMessages(MAIN)) == ()
+        assert "feishu" not in load(place.home.config).channels
+
+
+STEPS = ["set_keys", "remove", "remove_copies", "_remove_folder", "remove_account"]
+
+
+@pytest.mark.parametrize("at", STEPS)
+async def test_a_logout_that_ended_anywhere_is_completed_by_the_next_and_runs_nothing_meanwhile(
+    tmp_path: Path, at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Crash(BaseException):
+        pass
+
+    def crash(*args: object) -> None:
+        raise Crash
+
+    async with opened(tmp_path) as place:
+        await place.store.do(Bind(MAIN, "one"))
+        await place.store.do(claim(account=MAIN))
+        with monkeypatch.context() as patched, pytest.raises(Crash):
+            patched.setattr(switching, at, crash)
+            await place.switches.logout(logout())
+        assert (MAIN in place.runs()) == (at == "set_keys")  # before that, nothing has happened
+        assert place.home.credentials("feishu", "main").exists() == (at in ("set_keys", "remove"))
+        await place.reconcile()  # as a restart does
+        assert (MAIN in place.runs()) == (at == "set_keys")
+        await place.switches.logout(logout())
+        assert not place.home.credentials("feishu", "main").exists()
+        assert await place.store.do(Bind(MAIN, "another")) == ""
         assert "feishu" not in load(place.home.config).channels
 
 

@@ -4,21 +4,25 @@ import asyncio
 import getpass
 import io
 import json
+import os
+import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
 from bridge.channel.testing.fakes.feishu import FakeFeishu
 from bridge.channel.testing.fakes.feishu.registration import FakeRegistration
 from bridge.cli import qr
+from bridge.cli.common import ask_daemon
 from bridge.cli.main import main
 from bridge.config import load
 from bridge.paths import Home, write_private
 from channels.feishu import signin
 from tests.cli.socket_daemon import socket_daemon, status
-from tests.daemons import daemon, short_home
+from tests.daemons import daemon, keep, short_home
 
 FEISHU = {"app_id": "cli_1", "app_secret": "secret-4711", "encrypt_key": "key-0815"}
 
@@ -288,6 +292,34 @@ async def test_case_88_a_running_daemon_starts_the_new_account_and_the_exit_code
         pipe(monkeypatch, lines(app_secret="revoked"))
         assert await login(home, "feishu", "--no-check") == 1
         assert "feishu:main: failed: the platform refused the account" in capsys.readouterr().out
+
+
+async def test_cases_23_and_24_signing_in_touches_no_other_and_needs_no_restart(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(home, "demo")
+    write_private(home.config, home.config.read_bytes() + b"[channels.webhook.demo]\n")
+    async with daemon(home):
+        before = await asyncio.to_thread(ask_daemon, home, {"action": "status"})
+        pipe(monkeypatch)
+        assert await login(home, "webhook:shop") == 0
+        pipe(monkeypatch, lines(ask_token="renewed-4711"))
+        assert await login(home, "webhook:shop") == 0
+        after = await asyncio.to_thread(ask_daemon, home, {"action": "status"})
+        assert after["components"][0] == before["components"][0]
+
+
+def test_all_that_is_written_is_for_its_owner_alone(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe(monkeypatch, lines(**FEISHU))
+    previous = os.umask(0)
+    try:
+        assert run(home, "feishu", "--no-check") == 0
+    finally:
+        os.umask(previous)
+    modes = {path.relative_to(home.root): stat.S_IMODE(path.stat().st_mode) for path in home.root.rglob("*")}
+    assert {mode for path, mode in modes.items() if (home.root / path).is_dir()} == {0o700}
+    assert {mode for path, mode in modes.items() if (home.root / path).is_file()} == {0o600}
+    assert {Path("config.toml"), Path("credentials/feishu/main.json"), Path("state/config.lock")} < {*modes}
 
 
 async def test_an_account_that_is_switched_off_stays_so(

@@ -38,6 +38,7 @@ FRAMES = CAUSES = 4
 DEPTH = 6
 
 PASSING_KEPT = 4096  # tokens live for hours: of 200 accounts, those of more than a day
+SHORTEST_PRIVATE = 6
 SHORTEST_BORNE = 8  # of what is taken for a secret because of its name alone
 
 _TELLING = frozenset(
@@ -142,6 +143,14 @@ def _without_secrets(text: str) -> str:
     found = [secret for start in starts & _by_start.keys() for secret in _by_start[start]]
     for secret in sorted(found, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
+    return text
+
+
+def without(text: str, *private: str) -> str:
+    """``text`` that somebody else worded, without what it may repeat; what is under 6 characters stays."""
+    for one in sorted(private, key=len, reverse=True):
+        if len(one) >= SHORTEST_PRIVATE:
+            text = text.replace(one, HIDDEN)
     return text
 
 

@@ -28,6 +28,7 @@ from bridge.logs import (
     register_borne,
     register_passing,
     register_secret,
+    without,
 )
 
 WORD = st.text("abcäöü中文0123=/+-_.")
@@ -340,3 +341,8 @@ def test_a_secret_is_found_whatever_other_secrets_begin_like_it() -> None:
 @pytest.mark.parametrize("key", "recipient chat conversation group thread user nickname filename to".split())
 def test_who_wrote_where_is_left_out_as_what_was_written(key: str) -> None:
     assert redacted(**{key: "ou_stranger"}) == {key: HIDDEN}
+
+
+def test_what_somebody_else_worded_does_not_repeat_what_it_was_told() -> None:
+    told = without("no user ou_123 in chat ou_123/c: hello", "ou_123", "ou_123/c", "hello", "")
+    assert told == f"no user {HIDDEN} in chat {HIDDEN}: hello"

@@ -32,7 +32,7 @@ from bridge.channel.contract import SendOutcome
 from bridge.channel.text import clean
 from bridge.clock import Clock, unix_ms
 from bridge.ids import MessageId
-from bridge.logs import Logger
+from bridge.logs import Logger, without
 from bridge.meter import AccountMeter
 from bridge.relay import outbox
 from bridge.relay.contact import proves_contact
@@ -306,7 +306,7 @@ class Delivery:
                 self._settled(lane, await self._store.do(step))
                 self._meter.delivered((now_ms - part.created_ms) / 1000, outbox.size_of(part))
             case Refused(reason=told, code=code):
-                reason = clean(told)
+                reason = without(clean(told), part.to, part.reply_to, part.body)
                 self._log.warning("delivery.refused", part=part.part_id, code=code, reason=reason)
                 if part.kind is PartKind.FILE:
                     step = Settle(part.part_id, PartState.REFUSED, now_ms, reason=reason)

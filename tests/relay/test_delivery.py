@@ -40,6 +40,7 @@ from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import (
     Collect,
     CountsOf,
+    DeadLetters,
     HeldTexts,
     Hold,
     OpenParts,
@@ -328,6 +329,19 @@ async def test_a_refused_text_ends_its_reply_and_is_held(tmp_path: Path) -> None
         (held,) = await here.store.get(HeldTexts(ACCOUNT, ConversationKey("c")))
         assert [line[0] for line in held.text.split()] == ["1", "2"]
         assert len(here.released) == 1
+
+
+async def test_what_a_platform_repeats_of_a_refused_message_is_neither_logged_nor_stored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["ou_stranger"] = [Refused("no user ou_stranger for a secret text", "1")]
+        await here.post("ou_stranger", "a secret text")
+        (letter,) = await here.store.get(DeadLetters())
+        told = f"{capsys.readouterr().err} {letter.reason}"
+        assert "no user [redacted] for [redacted]" in told
+        assert "stranger" not in told
+        assert "secret text" not in told
 
 
 async def test_a_refused_notice_is_not_held(tmp_path: Path) -> None:

@@ -35,9 +35,13 @@ class Reach:
         The chat in which that owner wrote last, or, before they have written at all, the one that their id
         leads to.
         """
+        return await self.chats_of(self._preferred())
+
+    async def chats_of(self, accounts: Sequence[str]) -> list[Target]:
+        """The same for these accounts."""
         chats = await self._store.get(OwnerChats())
         known = {snapshot.id: snapshot for snapshot in self._supervisor.snapshots()}
-        wanted = [known[id_] for name in self._preferred() if (id_ := AccountId(name)) in known]
+        wanted = [known[id_] for name in accounts if (id_ := AccountId(name)) in known]
         return [self._target(one, _chat_of(one, chats)) for one in wanted if one.user_id]
 
     async def last_chats(self) -> list[Target]:

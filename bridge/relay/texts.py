@@ -82,6 +82,12 @@ class Text(StrEnum):
     PARKED = "parked"
     CONTACT_AGAIN = "contact_again"
     CRASHED = "crashed"
+    QUESTION = "question"
+    QUESTION_YES = "question_yes"
+    QUESTION_NO = "question_no"
+    QUESTION_UNANSWERED = "question_unanswered"
+    QUESTION_WITHDRAWN = "question_withdrawn"
+    QUESTION_WHICH = "question_which"
     PAIRED = "paired"
     PAIRED_TOOLS = "paired_tools"
     PAIRED_NO_TOOLS = "paired_no_tools"
@@ -175,6 +181,13 @@ _EN = {
     Text.CONTACT_AGAIN: "{account} has contact with its platform again.",
     Text.CRASHED: "I was not stopped properly the last time: a crash, a kill or a power cut. I am running "
     "again, and what was under way is answered or reported.",
+    Text.QUESTION: "{question}\n\nPlease answer yes or no within {minutes} minutes.",
+    Text.QUESTION_YES: "Noted: yes, to “{question}”.",
+    Text.QUESTION_NO: "Noted: no, to “{question}”.",
+    Text.QUESTION_UNANSWERED: "Nobody answered in time, so it is a no to “{question}”.",
+    Text.QUESTION_WITHDRAWN: "Nobody waits for an answer any more to “{question}”.",
+    Text.QUESTION_WHICH: "Two questions are open here, so I do not know which you mean. Please answer the "
+    "one about a tool with /approve or /deny first, then the other with yes or no.",
     Text.PAIRED: "The code is right: you are being made the owner of this bot. From then on I answer you, "
     "and notices about me come here. {tools} Send /whoami to see that it is so.",
     Text.PAIRED_TOOLS: "In this chat I may also use tools for you, on the machine that I run on.",
@@ -263,6 +276,13 @@ _ZH = {
     Text.CONTACT_AGAIN: "{account} 已恢复与平台的联系。",
     Text.CRASHED: "我上次没有正常停止（可能是崩溃、被强制结束或断电）。现在已重新运行，"
     "当时正在处理的消息会得到回答或说明。",
+    Text.QUESTION: "{question}\n\n请在 {minutes} 分钟内回答“是”或“不”。",
+    Text.QUESTION_YES: "已记录：是。问题：“{question}”",
+    Text.QUESTION_NO: "已记录：不。问题：“{question}”",
+    Text.QUESTION_UNANSWERED: "没有人及时回答，按“不”处理。问题：“{question}”",
+    Text.QUESTION_WITHDRAWN: "这个问题已撤回，不用再回答了：“{question}”",
+    Text.QUESTION_WHICH: "这里有两个问题在等回答，无法判断您回答的是哪一个。"
+    "请先用 /批准 或 /拒绝 回答工具的那个，再用“是”或“不”回答另一个。",
     Text.PAIRED: "验证码正确，正在把您设为这个机器人的所有者。之后我会回答您的消息，"
     "有关机器人的通知也会发到这里。{tools}发送 /我是谁 可以确认是否已生效。",
     Text.PAIRED_TOOLS: "在这个聊天里，我还可以在我所在的机器上为您使用工具。",

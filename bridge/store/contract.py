@@ -59,7 +59,9 @@ __all__ = [
     "DeadLetters",
     "Edit",
     "Effect",
+    "EndOf",
     "EndTurn",
+    "EndedPart",
     "Forget",
     "Forgotten",
     "HeldText",
@@ -418,6 +420,22 @@ class PartsOf(Query[tuple[OutboxPart, ...]]):
 
     account: AccountId
     reply_id: str
+
+
+@value
+class EndedPart:
+    """How a part ended: by its ``state``, and under ``platform_id`` where it was sent."""
+
+    state: PartState
+    ended_ms: int
+    platform_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndOf(Query[EndedPart | None]):
+    """How the part ended; None while it is open, or once it is forgotten."""
+
+    part_id: PartId
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from bridge.store.contract import (
     Counts,
     CountsOf,
     DeadLetters,
+    EndedPart,
+    EndOf,
     HeldText,
     HeldTexts,
     IdentityOf,
@@ -56,6 +58,9 @@ _OPEN_PARTS = f"""{_PARTS}
     ORDER BY id LIMIT ?3
 """
 _PARTS_OF = _PARTS + "WHERE reply_id = ? AND account = ? AND state IN ('pending', 'sending') ORDER BY id"
+_END_OF = """
+    SELECT state, ended_ms, platform_id FROM parts WHERE id = ? AND state NOT IN ('pending', 'sending')
+"""
 _HELD = (
     "SELECT id, text, created_ms FROM held WHERE account = ? AND conversation = ? AND carrier = 0 ORDER BY id"
 )
@@ -123,6 +128,11 @@ def _part(
     )  # fmt: skip
 
 
+def end_of(db: Cursor, query: EndOf) -> EndedPart | None:
+    row = db.execute(_END_OF, (query.part_id,)).fetchone()
+    return EndedPart(PartState(row[0]), row[1], row[2]) if row else None
+
+
 def held_texts(db: Cursor, query: HeldTexts) -> tuple[HeldText, ...]:
     return tuple(HeldText(*row) for row in db.execute(_HELD, (query.account, query.conversation)))
 
@@ -168,6 +178,7 @@ READERS: Mapping[type[Query[object]], Callable[[Cursor, Any], object]] = {
     OpenMessages: open_messages,
     OpenParts: open_parts,
     PartsOf: parts_of,
+    EndOf: end_of,
     HeldTexts: held_texts,
     SessionOf: session_of,
     LoadSession: load_session,

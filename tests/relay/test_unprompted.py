@@ -26,9 +26,11 @@ async def test_it_goes_out_at_once_where_the_account_can_and_else_with_its_next_
         bot = Bot()
         first = await say_in(CHAT, "one", "why", bot, store, FakeClock())
         second = await say_in(CHAT, "two", "why", None, store, FakeClock())
-        assert bot.told == [first]
+        assert bot.told == [first.reply_id]
         parts = await store.get(OpenParts(A))
-        assert [part.reply_id for part in parts] == [first, second]
+        assert [(part.reply_id, part.part_id) for part in parts] == [
+            (one.reply_id, one.part_id) for one in (first, second)
+        ]
         assert [(part.to, part.reply_to, part.notice, part.transient) for part in parts] == [
             ("to", "", "why", True)
         ] * 2

@@ -10,6 +10,8 @@ from bridge.store.contract import (
     Collect,
     Counts,
     CountsOf,
+    EndedPart,
+    EndOf,
     Hold,
     Later,
     Mark,
@@ -19,6 +21,7 @@ from bridge.store.contract import (
     PartKind,
     PartsOf,
     PartState,
+    Post,
     Prune,
     Sending,
     Settle,
@@ -246,3 +249,13 @@ class OutboxContract:
             await store.do(answer("b"))
             assert await store.get(CountsOf(ACCOUNT)) == Counts(0, 2000, 2, 0, 0)
             assert await store.get(CountsOf(OTHER)) == Counts(0, 0, 0, 0, 0)
+
+    async def test_how_a_part_ended_can_be_asked_once_it_has(self, opened: Open) -> None:
+        async with opened() as store:
+            sent, refused = await store.do(Post(ACCOUNT, reply(text("a"), text("b")), 1000))
+            assert await store.get(EndOf(sent)) is None
+            await store.do(Settle(sent, PartState.SENT, 2000, "om_1"))
+            await store.do(Hold(refused, PartState.REFUSED, "", 3000, "no"))
+            assert await store.get(EndOf(sent)) == EndedPart(PartState.SENT, 2000, "om_1")
+            assert await store.get(EndOf(refused)) == EndedPart(PartState.REFUSED, 3000, "")
+            assert await store.get(EndOf(PartId(99))) is None

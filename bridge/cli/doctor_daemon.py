@@ -74,6 +74,8 @@ async def public(pushed: Sequence[AccountSetup], config: Config, http: Http) -> 
         return [
             unknown("webhook", f"web.public_url is not set, so nobody can tell whether {names} is reached")
         ]
+    if not config.web.port:
+        return [unknown("webhook", "web.port is 0, another at each start, so no address leads there")]
     if trouble := await reach(where):
         return [fault("webhook", f"web.public_url: {trouble.text}", trouble.cure)]
     return [await _answered(account, url, config, http) for account in pushed]

@@ -35,7 +35,7 @@ def machine(where: Home, config: Config) -> Iterator[Finding]:
     yield descriptors(config.web.max_connections)
     found = [*home(where)]
     yield from found
-    if where.root.is_dir():
+    if os.access(where.root, os.R_OK | os.X_OK):
         yield from disk(where, config.media.min_free_percent)
         yield database(where)
 
@@ -99,9 +99,8 @@ def _folder(path: Path, mode: int) -> Finding:
     closing = f"chmod 700 {shlex.quote(str(path))}"
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         return fault("home", f"{path} is open to other users", closing)
-    state = path / "state"
-    for each in (path, state) if state.is_dir() else (path,):
-        if not os.access(each, os.R_OK | os.W_OK | os.X_OK):
+    for each in (path, path / "state"):  # in this order: a closed folder tells nothing of those inside
+        if each.exists() and not os.access(each, os.R_OK | os.W_OK | os.X_OK):
             return fault("home", f"{each} cannot be written", f"chmod 700 {shlex.quote(str(each))}")
     return good("home", f"{path}, closed to others")
 

@@ -28,6 +28,8 @@ def examined(where: Home) -> list[Finding]:
 
     config = _config(where)
     findings = [*doctor_machine.machine(where, config)]
+    if where.root.exists() and not os.access(where.root, os.R_OK | os.X_OK):
+        return findings  # all else is in there
     status, of_daemon = doctor_daemon.status(where)
     findings += settings(where, status)
     findings += asyncio.run(outside(where, config, runs=status is not None))
@@ -52,6 +54,8 @@ def settings(where: Home, status: dict[str, Any] | None) -> list[Finding]:
     """What ``config check`` finds. A variable may be missing in this shell alone: then the daemon has it."""
     from bridge.cli.config_check import findings
 
+    if not where.config.exists():
+        return [fault("settings", f"{where.config} is not there", f"make it: {typed(where, 'init')}")]
     wrong, odd = findings(where)
     cure = f"do what it says, then see: {typed(where, 'config check')}"
     well = [one["id"] for one in status["components"] if one["state"] != "failed"] if status else []

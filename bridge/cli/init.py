@@ -56,7 +56,7 @@ def _signed_in(where: Home, chosen: dict[str, Any], left: str) -> int:
     try:
         return sign_in(where, chosen["channel"], chosen["account"])
     except BaseException:  # whatever ends it: then this can be done again
-        if where.config.read_bytes() == written:
+        if where.config.exists() and where.config.read_bytes() == written:
             where.config.unlink()
         raise
     finally:

@@ -51,8 +51,8 @@ def start(args: argparse.Namespace) -> int:
         print(f"wrote {where.config}")
     if not where.config.exists():
         raise ConfigError(
-            f"{where.config} is missing: create it, or have some written to try it with: "
-            f"{typed(where, 'run --init')}"
+            f"{where.config} is missing: make it: {typed(where, 'init')}; "
+            f"or have some written to try it with: {typed(where, 'run --init')}"
         )
     config = load(where.config)
     logs.configure(config.log.level, as_json={"json": True, "console": False}.get(config.log.format))

@@ -152,3 +152,15 @@ async def test_without_a_public_address_nobody_can_tell() -> None:
 async def test_without_accounts_that_are_pushed_to_nothing_is_looked_at() -> None:
     async with http_session() as session:
         assert await public([], Config(), Http(session)) == []
+
+
+async def test_a_port_that_is_chosen_anew_at_each_start_cannot_be_compared() -> None:
+    async with answering(405) as outside:
+        (found,) = await from_outside(f"http://127.0.0.1:{outside}", 0)
+    assert (found.level, "web.port is 0" in found.text) == (Level.UNKNOWN, True)
+
+
+async def test_an_address_of_version_6_is_asked_as_such() -> None:
+    async with answering(405) as outside:
+        (found,) = await from_outside(f"http://127.0.0.1:{outside}", free_port(), host="::1")
+    assert found.level is Level.FAULT

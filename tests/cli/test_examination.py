@@ -103,3 +103,16 @@ def test_accounts_that_are_broken_or_switched_off_are_not_asked(where: Home) -> 
         "[channels.console.a]\n[channels.console.b]\nenabled = false\n[channels.console.c]\nnonsense = 1\n",
     )
     assert [one.id for one in enabled(where, load(where.config))] == ["console:a"]
+
+
+def test_a_home_that_may_not_be_looked_into_is_all_that_is_told(
+    where: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda path, _: path != where.root)
+    assert [each.check for each in examined(where)] == ["installation", "descriptors", "home"]
+
+
+def test_settings_that_are_not_there_yet_are_made_by_init(where: Home) -> None:
+    where.config.unlink()
+    (finding,) = settings(where, None)
+    assert (finding.level, finding.cure.startswith("make it: turnbridge init --home ")) == (Level.FAULT, True)

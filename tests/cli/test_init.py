@@ -114,3 +114,15 @@ def test_a_person_at_a_terminal_is_asked(where: Home, monkeypatch: pytest.Monkey
     monkeypatch.setattr(login, "sign_in", sign_in)
     assert main(["init", "--home", str(where.root)]) == 1
     assert seen == [("console", "desk", True)]
+
+
+def test_a_file_that_somebody_took_away_meanwhile_is_no_error_of_its_own(
+    where: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def removes_and_fails(home: Home, channel: str, account: str) -> int:
+        home.config.unlink()
+        raise BridgeError("the daemon hung up")
+
+    monkeypatch.setattr(login, "sign_in", removes_and_fails)
+    assert init(where, "channel=console", monkeypatch) == 1
+    assert capsys.readouterr().err == "turnbridge: the daemon hung up\n"

@@ -134,7 +134,7 @@ def test_the_first_start_writes_settings_and_says_what_to_type_next(
     [
         ("[web]\nprot = 1\n", "web.prot: no such setting: did you mean port?"),
         ("[[[", "not TOML"),
-        (None, "is missing: create it, or have some written to try it with: turnbridge run --init"),
+        (None, "is missing: make it: turnbridge init"),
     ],
 )
 def test_settings_that_cannot_be_used_end_it_with_2(

@@ -29,10 +29,15 @@ def save(
     """
     for secret in secrets_of(model):
         register_secret(secret)
+    shown = _revealed(model.model_dump(exclude_defaults=True, exclude={*elsewhere}))
+    save_texts(home, channel, account, shown)
+
+
+def save_texts(home: Home, channel: str, account: str, secrets: Mapping[str, Any]) -> None:
+    """As ``save``, for ``secrets`` that need not be all that the account must have."""
     path = home.credentials(channel, account)
     home.private_dir(path.parent)
-    shown = _revealed(model.model_dump(exclude_defaults=True, exclude={*elsewhere}))
-    write_private(path, json.dumps(shown, indent=2, ensure_ascii=False).encode() + b"\n")
+    write_private(path, json.dumps(secrets, indent=2, ensure_ascii=False).encode() + b"\n")
 
 
 def remove(home: Home, channel: str, account: str) -> None:

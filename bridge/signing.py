@@ -19,12 +19,12 @@ from bridge.accounts import (
     noted,
     saved_secrets,
 )
-from bridge.channel import ChannelError, ChannelSpec, Http, Identity, Place, Probes, Pushed, Scan
+from bridge.channel import ChannelError, ChannelSpec, Http, Identity, Place, Probes, Pushed, Scan, SignedIn
 from bridge.channel.http import http_session
 from bridge.channel.spec import ChannelCredentials, ChannelSettings
 from bridge.clock import SystemClock
 from bridge.config import Config, load
-from bridge.credentials import save
+from bridge.credentials import save, save_texts
 from bridge.editing import set_keys
 from bridge.errors import ConfigError
 from bridge.ids import AccountId
@@ -138,9 +138,12 @@ def refuse_another_bot(signed: Signed) -> None:
         ConfigError: it belongs to another one than ``signed``.
     """
     draft = signed.draft
-    now = fingerprint_of(draft.spec, signed.settings, signed.credentials)
+    _refuse_but(draft, fingerprint_of(draft.spec, signed.settings, signed.credentials))
+
+
+def _refuse_but(draft: Draft, fingerprint: str) -> None:
     known = {_saved_fingerprint(draft), bound_to(draft.home.db, draft.id)} - {""}
-    if known - {now}:
+    if known - {fingerprint}:
         raise ConfigError(
             f"{draft.id} is another bot's: log it out first, which removes what is stored of it, or choose "
             "another account name"
@@ -161,19 +164,30 @@ def _saved_fingerprint(draft: Draft) -> str:
 async def scanned(draft: Draft, show: Callable[[Scan], None], given: Mapping[str, str]) -> dict[str, str]:
     """What a sign-in by a scan gives, by its keys; ``show`` is called with each code.
 
+    It is saved at once, for the platform gives it only now; what is missing beside it can be added later.
+
     Raises:
-        ConfigError: the channel has no such way.
+        ConfigError: the channel has no such way, the account is somebody's already, or it cannot be saved.
         ChannelError: nothing came of it.
     """
     if draft.spec.sign_in is None:
         raise ConfigError(f"{draft.spec.name} cannot be signed in by a scan: give its secrets")
+    _refuse_but(draft, "")  # a scan makes a new bot
     async with http_session() as session:
         settings = {**draft.table, **given}
         async for step in draft.spec.sign_in(settings, Http(session, clock=SystemClock())):
             if not isinstance(step, Scan):
+                _keep(draft, step)
                 return {**step.settings, **step.credentials}
             show(step)
     raise ChannelError("the platform ended the sign-in: try again")
+
+
+def _keep(draft: Draft, found: SignedIn) -> None:
+    home, spec = draft.home, draft.spec
+    save_texts(home, spec.name, draft.account, found.credentials)
+    keys = {key: read_value(spec.settings, key, text) for key, text in found.settings.items()}
+    set_keys(home.config, spec.name, draft.account, keys)
 
 
 @dataclass(frozen=True, slots=True)

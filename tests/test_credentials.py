@@ -7,7 +7,7 @@ import pytest
 from pydantic import SecretStr
 
 from bridge.channel.spec import ChannelCredentials
-from bridge.credentials import remove, save
+from bridge.credentials import remove, save, save_texts
 from bridge.errors import ConfigError
 from bridge.logs import clean
 from bridge.paths import Home
@@ -48,6 +48,11 @@ def test_secrets_are_saved_for_the_owner_alone_and_read_back_as_they_were(home: 
 def test_what_is_kept_in_the_environment_is_not_written(home: Home) -> None:
     save(home, "feishu", "main", GIVEN, elsewhere=["token"])
     assert json.loads(home.credentials("feishu", "main").read_text()).keys() == {"keys"}
+
+
+def test_a_part_of_the_secrets_can_be_saved_too(home: Home) -> None:
+    save_texts(home, "feishu", "main", {"other": "só"})
+    assert json.loads(home.credentials("feishu", "main").read_text()) == {"other": "só"}
 
 
 def test_what_was_saved_is_in_no_log(home: Home) -> None:

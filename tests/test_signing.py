@@ -226,6 +226,21 @@ async def test_a_scan_gives_the_app_and_its_owner(home: Home) -> None:
         given = await scanned(draft(home), show, {"accounts_base": fake.base})
     assert given == {"app_id": "cli_scanned0001", "owner": "ou_me", "app_secret": "scanned-app-secret"}
     assert [scan.address for scan in shown] == [f"{fake.base}/verify/{fake.codes[0].code}"]
+    later = draft(home)  # whatever ended the command then
+    assert later.saved == {"app_secret": "scanned-app-secret"}
+    assert later.table == {"app_id": "cli_scanned0001", "owner": "ou_me"}
+    signed = with_given(later, {"encrypt_key": "key-0815"})
+    refuse_another_bot(signed)
+    save_signed(signed)
+    setup_of(home, "feishu:main")
+
+
+async def test_nobody_scans_for_an_account_that_is_somebody_s(home: Home) -> None:
+    sign_in(home)
+    async with FakeRegistration() as fake:
+        with pytest.raises(ConfigError, match="log it out first"):
+            await scanned(draft(home), lambda scan: None, {"accounts_base": fake.base})
+        assert fake.forms == []
 
 
 async def test_a_channel_without_a_scan_says_so(home: Home) -> None:

@@ -41,9 +41,11 @@ Write, and press Enter. For several lines: paste them, end each with a \\, or pu
 /stop             stop what is running; so does Ctrl-C
 /history [N]      what was said before
 /status           how the daemon and its accounts are
+/new              start afresh: the agent forgets what was said here
+/approve, /deny   your answer when you are asked whether a tool may run
 /quit             leave; so does Ctrl-D. What is answered later waits for you
 
-Any other line goes to the agent, also one with a /; //stop sends /stop.
+Any other line goes to the agent, also one with a /; //file sends /file.
 The arrow keys and Ctrl-R find what you wrote before.""",
     Word.AWAY: "While you were away:",
     Word.WORKING: "working",
@@ -76,9 +78,11 @@ _ZH = {
 /stop             停止正在进行的一轮；Ctrl-C 也可以
 /history [N]      之前的对话
 /status           守护进程和各账号的状态
+/new              从头开始，忘掉这里之前的内容
+/approve、/deny   被问到能否使用工具时，同意或拒绝
 /quit             离开；Ctrl-D 也可以。之后的回答会等着你
 
-其他内容都发给智能体，包括以 / 开头的；//stop 会发送 /stop。
+其他内容都发给智能体，包括以 / 开头的；//file 会发送 /file。
 方向键和 Ctrl-R 可以找回之前输入的内容。""",
     Word.AWAY: "你不在的时候：",
     Word.WORKING: "正在处理",

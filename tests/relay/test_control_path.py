@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.agents.echo import Echo
+from bridge.channel import OutboundPart
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.config import SessionsTable
 from bridge.protocol import ours
@@ -54,9 +55,11 @@ class Chats:
     async def told(self, message_id: str) -> str:
         """The answer to a message, within a second of real time and none of ours."""
         async with asyncio.timeout(1.0):
-            await until(lambda: any(one.reply_to == message_id for one in self.channel.sent))
-        (text,) = [one.text for one in self.channel.sent if one.reply_to == message_id]
-        return text
+            await until(lambda: message_id in self._told())
+        return self._told()[message_id]
+
+    def _told(self) -> dict[str, str]:
+        return {one.reply_to: one.text for one in self.channel.sent if isinstance(one, OutboundPart)}
 
 
 @asynccontextmanager

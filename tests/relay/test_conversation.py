@@ -32,6 +32,7 @@ from bridge.meter import TurnEnd
 from bridge.protocol.limits import PROMPT_BYTES
 from bridge.relay import conversation, received, turn
 from bridge.relay.payload import conversation_of
+from bridge.relay.queue import together
 from bridge.relay.session import Session
 from bridge.relay.texts import Language, Text, say
 from bridge.store.change_steps import ALONG
@@ -1098,7 +1099,7 @@ async def test_a_crash_in_a_collected_turn_is_made_good_from_the_session_s_recor
 async def test_case_68_a_step_that_puts_messages_together_and_raises_once_costs_one_message(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real, broke = conversation.together, list[bool]()
+    real, broke = together, list[bool]()
 
     def once(*args: Any) -> Any:
         if not broke:
@@ -1106,7 +1107,7 @@ async def test_case_68_a_step_that_puts_messages_together_and_raises_once_costs_
             raise ValueError("a bug")
         return real(*args)
 
-    monkeypatch.setattr(conversation, "together", once)
+    monkeypatch.setattr(conversation, "together", once)  # as it is used there
     async with desk(settings={"when_busy": "collect"}) as here:
         await here.say("one")
         await here.say("two")

@@ -81,9 +81,9 @@ class Control:
             case ours.DeadList() | ours.DeadShow() | ours.DeadRetry() | ours.DeadPrune():
                 dead = await self._letters.handle(command)
                 return (await self.status()).model_copy(update={"dead": dead})
-            case ours.Pair() | ours.PairState():
-                pairing = await self._owners.pair(command)
-                return (await self.status()).model_copy(update={"pairing": pairing})
+            case ours.Pair() | ours.PairState() | ours.Confirm() | ours.QuestionState():
+                told = await self._owners.handle(command)
+                return (await self.status()).model_copy(update=told)
             case commands.Delegations() | commands.DelegationKill():
                 raise ControlError("delegation_error", "this agent delegates nothing")
             case commands.RestartWhenIdle():

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from bridge import registry
 from bridge.agents.contract import Agent
-from bridge.channel import ChannelSettings, Http
+from bridge.channel import Http
 from bridge.channel.transport import http_session
 from bridge.clock import Clock, unix_ms
 from bridge.config import Config, WebTable
@@ -33,7 +33,7 @@ from bridge.owners import Owners
 from bridge.paths import Home
 from bridge.plans import Later, Planner, Served, Stamps
 from bridge.process import only_daemon, raise_descriptor_limit, stopping
-from bridge.relay.ahead import Ahead
+from bridge.questions import Questions
 from bridge.relay.asked import remove_copies
 from bridge.relay.notices import Notices, watch_disk
 from bridge.relay.outages import tell_of_crash, watch_accounts
@@ -131,7 +131,6 @@ class Daemon:
         self._supervisor = Supervisor(clock)
         self._disk = Disk(home.outbox, config.media.min_free_percent)
         self._meter = Meter(clock)
-        self._pairings = Pairings(clock)
         self._preferred = config.notices.accounts
         self._crashes: deque[float] = deque(maxlen=CRASHES)
         self._reconciling = asyncio.Lock()
@@ -150,30 +149,29 @@ class Daemon:
         ):
             store = wrap(file)
             http = Http(session, clock=self._clock)
+            owners = self._owners(store)
             planner = Planner(
-                self._home, self._clock, store, http, self._disk, self._meter, ahead=self._ahead
+                self._home, self._clock, store, http, self._disk, self._meter, ahead=owners.ahead
             )
             try:
-                await self._serve(store, planner, agent, ready)
+                await self._serve(store, planner, owners, agent, ready)
             finally:
                 if self._stop.done() and not self._stop.cancelled() and self._stop.result() == 0:
                     await self._mark(store, "")
 
     async def _serve(
-        self, store: Store, planner: Planner, agent: Agent, ready: Callable[[Ready], None]
+        self, store: Store, planner: Planner, owners: Owners, agent: Agent, ready: Callable[[Ready], None]
     ) -> None:
         """All parts side by side, so that they stop side by side, too."""
         switches = Switches(
             self._home, self._supervisor, store, lambda: self._reconcile(planner, revive=True)
         )
-        owners = Owners(self._supervisor, store, self._clock, self._pairings, switches.own)
         control = self._control(store, planner, switches, owners)
         sessions = SessionServer(self._home.socket, self._services(store, control, agent), VERSION)
         world, same_user = self._own(control, store)
         port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         started, console = asyncio.Event(), asyncio.Event()
-        reach = Reach(self._supervisor, store, lambda: self._preferred)
-        notices = Notices(store, self._clock, reach, log)
+        notices = Notices(store, self._clock, self._reach(store), log)
         crashed = await store.get(ToldOf(RUNNING))
         async with asyncio.TaskGroup() as tasks:
 
@@ -189,7 +187,7 @@ class Daemon:
             keep("disk", lambda: watch_disk(self._disk, notices, self._clock, log))
             keep("outages", lambda: watch_accounts(self._supervisor.snapshots, notices, self._clock, log))
             keep("crash", lambda: tell_of_crash(crashed, notices, self._clock, log))
-            keep("owners", owners.run)
+            keep("owners", lambda: owners.run(switches.own))
             keep("meter", self._meter.watch_loop)
             keep("upkeep", lambda: upkeep(store, self._config, self._home, self._clock))
             await started.wait()
@@ -208,9 +206,17 @@ class Daemon:
         table = self._config.agents.get(name, {})
         return spec.create(validate(spec.settings, table, self._home.config, f"agents.{name}"))
 
-    def _ahead(self, account: AccountId, settings: ChannelSettings) -> Ahead:
-        """What answers the account's messages for parts that outlive its runs."""
-        return Ahead(for_anybody=(self._pairings.answerer(account, settings),))
+    def _reach(self, store: Store) -> Reach:
+        return Reach(self._supervisor, store, lambda: self._preferred)
+
+    def _skew(self, account: AccountId) -> float:
+        """How far the account's platform is ahead of our clock, in seconds, as far as that is known."""
+        known = (one.clock_skew_seconds for one in self._supervisor.snapshots() if one.id == account)
+        return next(known, None) or 0.0
+
+    def _owners(self, store: Store) -> Owners:
+        questions = Questions(store, self._clock, self._reach(store), self._skew)
+        return Owners(self._supervisor, store, self._clock, Pairings(self._clock), questions)
 
     def _control(self, store: Store, planner: Planner, switches: Switches, owners: Owners) -> Control:
         letters = Letters(self._supervisor, store, self._clock)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 
+from bridge.channel import ChannelSettings
 from bridge.clock import Clock
 from bridge.errors import BridgeError, StoreError
 from bridge.health import Snapshot, State
 from bridge.ids import AccountId
 from bridge.protocol import ours
+from bridge.questions import MOST_SECONDS, QUESTION_BYTES, WAIT_SECONDS, Question, Questions
+from bridge.relay.ahead import Ahead
 from bridge.relay.pairing import Pairing, Pairings, PairState
 from bridge.relay.texts import Language, Text, say
 from bridge.relay.unprompted import say_in
@@ -27,14 +32,33 @@ Write = Callable[[AccountId, str], Awaitable[None]]
 
 class Owners:
     def __init__(
-        self, supervisor: Supervisor, store: Store, clock: Clock, pairings: Pairings, write: Write
+        self, supervisor: Supervisor, store: Store, clock: Clock, pairings: Pairings, questions: Questions
     ) -> None:
         self._supervisor, self._store, self._clock = supervisor, store, clock
-        self._pairings, self._write = pairings, write
+        self._pairings, self._questions = pairings, questions
 
-    async def run(self) -> None:
-        """Make owners of those who sent the right codes, for ever."""
-        await self._pairings.run(self._save)
+    def ahead(self, account: AccountId, settings: ChannelSettings) -> Ahead:
+        """What answers the account's messages, whichever of its runs they come to."""
+        return Ahead(
+            for_anybody=(self._pairings.answerer(account, settings),),
+            for_answered=(self._questions.answerer(account, settings),),
+        )
+
+    async def run(self, write: Write) -> None:
+        """Make owners of those who sent the right codes, and see to open questions, for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._pairings.run(partial(self._save, write)), name="owners/pairings")
+            tasks.create_task(self._questions.run(), name="owners/questions")
+
+    async def handle(self, command: ours.OwnerCommand) -> dict[str, ours.Pairing | ours.Question]:
+        """Do ``command``; what the status tells with it.
+
+        Raises:
+            ControlError: it was not done.
+        """
+        if isinstance(command, ours.Pair | ours.PairState):
+            return {"pairing": await self.pair(command)}
+        return {"question": await self.confirm(command)}
 
     async def pair(self, command: ours.Pair | ours.PairState) -> ours.Pairing:
         """Begin a pairing, or tell of one.
@@ -89,14 +113,52 @@ class Owners:
             reason=pairing.reason,
         )
 
-    async def _save(self, chat: OwnerChat) -> None:
+    async def confirm(self, command: ours.Confirm | ours.QuestionState) -> ours.Question:
+        """Ask an owner, or tell of a question.
+
+        Raises:
+            ControlError: it cannot be asked, or there is none of that id.
+        """
+        is_new = isinstance(command, ours.Confirm)
+        try:
+            question = await (self._asked(command) if is_new else self._news_of(command))
+        except BridgeError as error:
+            raise ControlError("component_error", str(error)) from error
+        return ours.Question(
+            id=question.followed.id,
+            account=question.chat.account,
+            state=question.state,
+            seconds_left=max(0, int(question.give_up_at - self._clock.monotonic())),
+        )
+
+    async def _asked(self, command: ours.Confirm) -> Question:
+        text, seconds = command.text, command.wait_seconds or WAIT_SECONDS
+        if not text.strip() or len(text.encode("utf-8", "surrogatepass")) > QUESTION_BYTES:
+            raise BridgeError(f"a question has a text of up to {QUESTION_BYTES} bytes")
+        if seconds > MOST_SECONDS:
+            raise BridgeError(f"a question waits for up to {MOST_SECONDS} seconds")
+        return await self._questions.ask(text, command.account, seconds)
+
+    async def _news_of(self, command: ours.QuestionState) -> Question:
+        question = self._questions.find(command.id)
+        if question is None:
+            raise BridgeError(
+                "this question is not asked any more: the daemon was restarted, or nobody followed it"
+            )
+        if command.withdraw:
+            await self._questions.withdraw(question)
+        else:
+            await self._questions.news(question)
+        return question
+
+    async def _save(self, write: Write, chat: OwnerChat) -> None:
         """Write the owner down. Who was told to become it is told when that failed.
 
         Raises:
             BridgeError: it could not be written.
         """
         try:
-            await self._write(chat.account, chat.owner)
+            await write(chat.account, chat.owner)
         except BridgeError:
             with suppress(StoreError):
                 await self._say(chat, say(Text.PAIR_FAILED, Language(chat.language)), Text.PAIR_FAILED)

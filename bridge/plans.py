@@ -86,6 +86,14 @@ class Served:
         """Deliver a reply that somebody else put into the account's outbox."""
         await self._account.deliver(reply_id)
 
+    def takes(self, text: str) -> bool:
+        """Whether ``text`` is one message there."""
+        return self._account.takes(text)
+
+    def drop_reply(self, reply_id: str) -> None:
+        """The store has ended this reply: it is not sent any more."""
+        self._account.drop_reply(reply_id)
+
     async def send(self, to: str, text: str, files: Sequence[Path]) -> None:
         """Put a message and copies of ``files`` into the outbox.
 

@@ -20,7 +20,9 @@ from bridge.ids import AccountId, ConversationKey, MessageId
 from bridge.letters import Letters
 from bridge.owners import Owners
 from bridge.protocol import commands, ours
+from bridge.questions import Questions
 from bridge.relay.pairing import Pairings
+from bridge.relay.reach import Reach
 from bridge.sessions.contract import ControlError
 from bridge.store.contract import (
     Bind,
@@ -113,10 +115,6 @@ class Switchboard(Switches):
         raise ControlError("component_error", "it did not stop")
 
 
-async def nobody_owns(account: AccountId, owner: str) -> None:
-    raise AssertionError
-
-
 @asynccontextmanager
 async def running(
     store: Store, reload_error: Exception | None = None, waiting: Sequence[str] = ()
@@ -139,7 +137,8 @@ async def running(
         await until(lambda: supervisor.snapshots()[1].state is State.CONNECTED)
         letters = Letters(supervisor, store, FakeClock())
         switches = Switchboard()
-        owners = Owners(supervisor, store, FakeClock(), Pairings(FakeClock()), nobody_owns)
+        questions = Questions(store, FakeClock(), Reach(supervisor, store, list), lambda _: 0.0)
+        owners = Owners(supervisor, store, FakeClock(), Pairings(FakeClock()), questions)
         control = Control(supervisor, store, letters, switches, owners, reload, "1.2.3")
         yield Daemon(control, supervisor, pigeon, reloads, switches)
 

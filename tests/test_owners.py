@@ -16,7 +16,9 @@ from bridge.health import Health, Snapshot, State
 from bridge.ids import AccountId
 from bridge.owners import Owners
 from bridge.protocol import ours
+from bridge.questions import Questions
 from bridge.relay.pairing import Pairings
+from bridge.relay.reach import Reach
 from bridge.relay.texts import Language, Text, say
 from bridge.sessions.contract import ControlError
 from bridge.store.contract import NoteOwner, OpenParts, OwnerChats, Store
@@ -106,9 +108,11 @@ async def opened(tmp_path: Path) -> AsyncIterator[Place]:
                 raise place.trouble
             place.written.append((account, owner))
 
-        owners = Owners(supervisor, store, clock, pairings, write)
+        reach = Reach(supervisor, store, list)
+        questions = Questions(store, clock, reach, lambda account: 0.0)
+        owners = Owners(supervisor, store, clock, pairings, questions)
         place = Place(store, clock, supervisor, pairings, owners, bots)
-        running = tasks.create_task(owners.run())
+        running = tasks.create_task(owners.run(write))
         yield place
         running.cancel()
 

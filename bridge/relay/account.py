@@ -28,10 +28,11 @@ from bridge.channel import (
     ServesFiles,
 )
 from bridge.channel.contract import AnyAnswer
+from bridge.channel.text import measure
 from bridge.clock import unix_ms
 from bridge.ids import ConversationKey, MessageId
 from bridge.relay import asked, outbox, payload
-from bridge.relay.ahead import Ahead
+from bridge.relay.ahead import Ahead, Said, first
 from bridge.relay.approvals import Approvals
 from bridge.relay.changes import Changes
 from bridge.relay.chat_commands import Commands
@@ -60,7 +61,7 @@ from bridge.relay.setup import Setup
 from bridge.relay.silence import Expecting, Receiver
 from bridge.relay.tasks import Tasks
 from bridge.relay.tending import tend
-from bridge.relay.texts import language_of
+from bridge.relay.texts import Text, language_of, say
 from bridge.relay.work import Work
 from bridge.retry import STORING, retrying
 from bridge.store.contract import Answer as EndClaim
@@ -148,8 +149,9 @@ class Account:
                 await run.conversations.close()
 
     async def _until_ended(self, run: Run) -> None:
+        """Tend it for as long as it runs."""
         try:
-            await asyncio.get_running_loop().create_future()
+            await tend(self._setup, run.conversations.by_key, run.conversations.retire)
         finally:
             self._run = None  # pushes are told to come back before anything is taken down
             if run.responses is not None:
@@ -172,8 +174,6 @@ class Account:
             health.contact()  # its route is served, and there is nothing else to prove
         if self._expecting is not None:
             tasks.create_task(self._expecting.watch(), name=f"{self.name}/expect")
-        tending = tend(self._setup, run.conversations.by_key, run.conversations.retire)
-        tasks.create_task(tending, name=f"{self.name}/tend")
 
     async def _bind(self) -> str:
         try:
@@ -231,7 +231,7 @@ class Account:
         apart = responses.apart if responses is not None else nothing_apart
         note = self._owner_note.of
         commands = Commands(work, conversations, room, lambda: health.snapshot)
-        answered = (*setup.ahead.for_answered, self._approvals.answer, commands.answer)
+        answered = (self._answer_for_daemon, self._approvals.answer, commands.answer)
         ahead = Ahead(setup.ahead.for_anybody, answered)
         claims = Claims(work, room, conversations, changes, tasks, self.deliver, note, apart, ahead)
         pushed = channel if isinstance(channel, Pushed) else None
@@ -250,6 +250,13 @@ class Account:
             responses,
             asyncio.Condition() if isinstance(channel, AnsweredByAsking) else None,
         )
+
+    def _answer_for_daemon(self, message: Inbound) -> Said | None:
+        """What the daemon's own parts say to a message; a plain word never answers two questions."""
+        said = first(self._setup.ahead.for_answered, message)
+        if said is not None and self._approvals.waits(payload.conversation_of(message)):
+            return Said(say(Text.QUESTION_WHICH, language_of(message.text, self._setup.settings.language)))
+        return said
 
     def _responses(
         self, channel: Channel, offers: Offers, delivery: Delivery, conversations: Conversations
@@ -373,6 +380,16 @@ class Account:
             StoreError: it cannot be read now. The next run delivers it.
         """
         self._deliver(await self._store.get(PartsOf(self._setup.name, reply_id)))
+
+    def takes(self, text: str) -> bool:
+        """Whether ``text`` is one message here."""
+        limit = outbox.part_limit(self._setup.spec, self._setup.caps.part_bytes)
+        return measure(text, limit.unit) <= limit.size
+
+    def drop_reply(self, reply_id: str) -> None:
+        """The store has ended this reply: it is not sent any more."""
+        if self._run is not None:
+            self._run.delivery.drop_reply(reply_id)
 
     def _deliver(self, parts: Sequence[OutboxPart]) -> None:
         run = self._run

@@ -42,7 +42,7 @@ class _Sender:
 
 
 class Window:
-    """At most ``most`` in any ``seconds``, for each sender; 0 is no limit."""
+    """At most ``most`` in any ``seconds``, for each sender; 0 is no limit, and "" nobody who has one."""
 
     def __init__(self, most: int, seconds: float, clock: Clock) -> None:
         self.most, self.seconds, self._clock = most, seconds, clock
@@ -57,12 +57,12 @@ class Window:
 
     def take(self, sender: str, age_seconds: float = 0.0) -> None:
         """Count one more, of so long ago; what is remembered comes in its order, and before what is new."""
-        if self.most:
+        if self.most and sender:
             self._of(sender).times.append(self._clock.monotonic() - age_seconds)
 
     def give_back(self, sender: str) -> None:
         """The newest one did not come about."""
-        if self.most and (times := self._of(sender).times):
+        if self.most and sender and (times := self._of(sender).times):
             times.pop()
 
     def tell(self, sender: str, age_seconds: float = 0.0) -> None:
@@ -97,9 +97,10 @@ class SenderLimits:
 
     def over(self, conversation: ConversationKey) -> Excess | None:
         """The limit that one more message of its sender would exceed; of both, the one that lasts longer."""
-        sender = self._sender(conversation) if self.is_limited else ""
+        if not self.is_limited or not (sender := self._sender(conversation)):
+            return None
         for limit, window in self._windows.items():
-            if sender and window.is_full(sender):
+            if window.is_full(sender):
                 return Excess(limit, not window.is_told(sender))
         return None
 

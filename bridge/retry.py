@@ -4,7 +4,6 @@ Waits have full jitter: a random time up to a bound that grows, so that a thousa
 back together. Time and randomness are injected.
 """
 
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, cast
@@ -80,20 +79,20 @@ class Breaker:
     """Says when something happened ``limit`` times within ``seconds``."""
 
     def __init__(self, clock: Clock, limit: int, seconds: float) -> None:
-        self._clock, self._seconds = clock, seconds
-        self._times: deque[float] = deque(maxlen=limit)
+        self._clock, self._limit, self._seconds = clock, limit, seconds
+        self._times: list[float] = []
 
     def trips(self) -> bool:
         """Count once more. True: that is the limit, and the count begins anew."""
         now = self._clock.monotonic()
-        self._times.append(now)
-        tripped = len(self._times) == self._times.maxlen and now - self._times[0] <= self._seconds
+        self._times = [*self._times, now][-self._limit :]
+        tripped = len(self._times) == self._limit and now - self._times[0] <= self._seconds
         if tripped:
             self.reset()
         return tripped
 
     def reset(self) -> None:
-        self._times.clear()
+        self._times = []
 
 
 @dataclass(frozen=True, slots=True)

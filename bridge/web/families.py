@@ -9,6 +9,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -73,8 +74,8 @@ def _daemon(seen: Seen) -> Iterator[Metric]:
 def _snapshots(snapshots: Sequence[Snapshot]) -> Iterator[Metric]:
     state = GaugeMetricFamily(PREFIX + "account_state", "1 in its state.", labels=(*ACCOUNT, "state"))
     for one in snapshots:
-        for name in State:
-            state.add_metric((one.channel, one.account, name.value), one.state is name)
+        for each in State:
+            state.add_metric((one.channel, one.account, each.value), one.state is each)
     yield state
     restarts = CounterMetricFamily(PREFIX + "account_restarts", "Runs that ended.", labels=ACCOUNT)
     for one in snapshots:
@@ -120,7 +121,7 @@ def _counters(meters: Mapping[AccountId, AccountMeter]) -> Iterator[Metric]:
         yield counter
 
 
-_COUNTS: tuple[tuple[str, str, str, Callable[[AccountMeter], dict[str, int]]], ...] = (
+_COUNTS: tuple[tuple[str, str, str, Callable[[AccountMeter], Mapping[Any, int]]], ...] = (
     ("requests", "HTTP requests to its route, by their answers.", "code", lambda meter: meter.requests),
     ("messages", "Items received, by what became of them.", "result", lambda meter: meter.messages),
     ("send_tries", "Tries to send a part, by how they ended.", "outcome", lambda meter: meter.tries),

@@ -6,13 +6,15 @@ one with none, and the same of the client before and after it began. The process
 over one such 25 s, of both at the same time.
 """
 
-import json
 import os
 import ssl
 import subprocess
 import sys
 import tempfile
 import time
+import tomllib
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +27,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from bridge.config import Config
 from tests.bench.commands import COMMAND, free_port, until_listening
 from tests.bench.figures import Figure, median_of
 from tests.bench.memory import resident_bytes
@@ -77,7 +80,7 @@ def _round(folder: Path, base: str, files: tuple[Path, ...], ours: Taken, theirs
     empty, full = folder / "empty", folder / "full"
     write_home(empty, base, 0)
     write_home(full, base, ACCOUNTS)
-    with _daemon(empty, trusting) as pid:
+    with _daemon(empty, trusting) as (pid, _):
         time.sleep(SETTLE_SECONDS)
         bare = resident_bytes(pid)
     arguments = ["-m", "tests.bench.waiting_sides", "client", base, str(ACCOUNTS), str(POLL_SECONDS)]
@@ -88,8 +91,8 @@ def _round(folder: Path, base: str, files: tuple[Path, ...], ours: Taken, theirs
         assert client.stdin is not None
         client.stdin.write("begin\n")
         client.stdin.flush()
-        pid = stack.enter_context(_daemon(full, trusting))
-        _until_connected(full, trusting)
+        pid, port = stack.enter_context(_daemon(full, trusting))
+        _until_connected(port)
         time.sleep(SETTLE_SECONDS)
         pids = (pid, client.pid)
         began = [processor_seconds(one) or 0.0 for one in pids]
@@ -134,17 +137,17 @@ def _process(
 
 
 @contextmanager
-def _daemon(home: Path, variables: dict[str, str]) -> Iterator[int]:
-    """A daemon that finds pigeon among what is installed; its pid, once it listens."""
+def _daemon(home: Path, variables: dict[str, str]) -> Iterator[tuple[int, int]]:
+    """A daemon that finds pigeon among what is installed; its pid and port, once it listens."""
     found = {**variables, "PYTHONPATH": str(PIGEON), "PIGEON_TOKEN": "token-0000"}
-    port = int(tomlkit.parse((home / "config.toml").read_text())["web"]["port"])  # type: ignore[index, arg-type]
+    port = Config.model_validate(tomllib.loads((home / "config.toml").read_text())).web.port
     process = subprocess.Popen(
         [str(COMMAND), "run", "--home", str(home)],
         env=found, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
         until_listening(port, process)
-        yield process.pid
+        yield process.pid, port
     finally:
         process.terminate()
         try:
@@ -153,25 +156,22 @@ def _daemon(home: Path, variables: dict[str, str]) -> Iterator[int]:
             process.kill()
 
 
-def _until_connected(home: Path, variables: dict[str, str]) -> None:
+def _until_connected(port: int) -> None:
     """Return once each account's first poll was answered.
 
     Raises:
-        ChildError: they do not in time.
+        ChildError: that takes too long.
     """
+    told: object = ""
     deadline = time.monotonic() + ALL_SECONDS
     while time.monotonic() < deadline:
-        told = subprocess.run(
-            [str(COMMAND), "status", "--home", str(home), "--json"],
-            env=variables,
-            capture_output=True,
-            text=True,
-        )
-        accounts = json.loads(told.stdout)["components"] if told.stdout else []
-        if len(accounts) == ACCOUNTS and all(one["state"] == "connected" for one in accounts):
-            return
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz"):
+                return
+        except urllib.error.HTTPError as error:
+            told = error.read()
         time.sleep(1.0)
-    raise ChildError(f"not all accounts have contact: {told.stdout[:400]} {told.stderr[-400:]}")
+    raise ChildError(f"not all accounts have contact: {told!r}")
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:

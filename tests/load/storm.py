@@ -15,7 +15,7 @@ import asyncio
 import random
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -180,7 +180,7 @@ class Poller:
         return Batch([])
 
 
-Run = Callable[[Platform, FakeClock, random.Random, str], Awaitable[None]]
+Run = Callable[[Platform, FakeClock, random.Random, str], Coroutine[Any, Any, None]]
 
 
 @dataclass

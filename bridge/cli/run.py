@@ -104,8 +104,9 @@ def greeting(where: Home, state: Ready) -> str:
     ]
     lines += [f"    account    {account.id}" for account in state.accounts]
     if not state.accounts:
-        lines += ["", "  It has no account yet: add one to the settings, a table such as", ""]
-        lines += ["    [channels.console.local]", "", "  It starts as soon as the file is saved."]
+        login = typed_anywhere(where, "channels login console")
+        lines += ["", "  It has no account yet. In another terminal, for a chat there, or for another channel:"]
+        lines += ["", f"    {login}"]
     chat, attempt, status = (typed_anywhere(where, command) for command in ("chat", "try", "status"))
     there = {account.id for account in state.accounts}
     if "console:local" in there:

@@ -220,4 +220,4 @@ def test_the_greeting_names_everything_and_what_to_type_next() -> None:
 def test_without_an_account_the_greeting_says_how_to_add_one() -> None:
     said = greeting(Home(Path("/srv/bot")), Ready("http://127.0.0.1:8470", ()))
     assert "no account yet" in said
-    assert "[channels.console.local]" in said
+    assert "turnbridge channels login console --home /srv/bot" in said

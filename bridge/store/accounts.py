@@ -38,6 +38,7 @@ def bind(db: Cursor, step: Bind) -> str:
     owner_chats.forget(db, step.account)
     db.execute("DELETE FROM held WHERE account = ?", (step.account,))
     db.execute("DELETE FROM bindings WHERE account = ?", (step.account,))
+    db.execute("UPDATE parts SET dead = 0 WHERE account = ? AND dead = 1", (step.account,))
     return ""
 
 

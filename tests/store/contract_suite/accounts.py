@@ -27,6 +27,7 @@ from tests.store.values import (
     OTHER,
     SESSION,
     claim,
+    dead,
     held,
     message,
     open_parts,
@@ -83,6 +84,7 @@ class AccountsContract:
             assert await store.get(IdentityOf(ACCOUNT)) is None
             assert await store.get(SessionOf(ACCOUNT, CHAT)) is None
             assert await held(store) == []
+            assert await dead(store) == 0  # the new one must never send what was the old one's
             assert await store.do(claim()) == (DUPLICATE,)
             await store.do(Bind(ACCOUNT, "two"))
 

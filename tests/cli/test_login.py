@@ -309,6 +309,24 @@ async def test_cases_23_and_24_signing_in_touches_no_other_and_needs_no_restart(
         assert after["components"][0] == before["components"][0]
 
 
+async def test_after_a_logout_another_bot_may_have_the_name(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with daemon(home), FakeFeishu() as first, FakeFeishu("cli_fake0002", "second-secret") as second:
+        for fake, code in ((first, 0), (second, 2)):
+            given = {"app_id": fake.app_id, "app_secret": fake.app_secret, "base": fake.base}
+            pipe(monkeypatch, lines(**{**FEISHU, **given}))
+            assert await login(home, "feishu") == code
+        assert "log it out first" in capsys.readouterr().err
+        assert (
+            await asyncio.to_thread(main, ["channels", "logout", "feishu:main", "--home", str(home.root)])
+            == 0
+        )
+        pipe(monkeypatch, lines(**{**FEISHU, **given}))
+        assert await login(home, "feishu") == 0
+        assert "feishu:main: connected" in capsys.readouterr().out
+
+
 def test_all_that_is_written_is_for_its_owner_alone(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     pipe(monkeypatch, lines(**FEISHU))
     previous = os.umask(0)

@@ -25,6 +25,7 @@ COMMANDS = {
     "doctor": "doctor",
     "pair": "pair",
     "send": "send",
+    "confirm": "confirm",
     "dead": "dead",
     "reload": "reload",
     "stop": "stop",

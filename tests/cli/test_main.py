@@ -37,7 +37,7 @@ except SystemExit:
 sys.stderr.write(" ".join({name.partition(".")[0] for name in sys.modules}))
 """
 COMMANDS = [
-    "init", "run", "chat", "exec", "try", "status", "doctor", "pair", "send",
+    "init", "run", "chat", "exec", "try", "status", "doctor", "pair", "send", "confirm",
     "service", "service install", "service uninstall", "service status",
     "channels", "channels list", "channels login", "channels logout", "channels enable", "channels disable",
     "channels set",

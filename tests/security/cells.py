@@ -50,15 +50,16 @@ class Senders(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """How an account is set."""
+    """How an account is set; ``number`` tells those from each other that are set alike."""
 
     senders: Senders
     remote_tools: str
     approvals: str
+    number: int = 0
 
     @property
     def account(self) -> str:
-        return f"{self.senders}-{self.remote_tools}-{self.approvals}"
+        return f"{self.senders}-{self.remote_tools}-{self.approvals}-{self.number}"
 
     def table(self) -> str:
         senders = f'["{Who.LISTED}"]' if self.senders is Senders.LIST else f'"{self.senders}"'
@@ -250,25 +251,33 @@ def _question(part: dict[str, Any]) -> str:
 # --- commands
 
 
-ASKED = Grant(Senders.LIST, "owner", "ask")
 COMMANDS = ("/help", "/whoami", "/status", "/queue", "/stop", "/new", "/approve", "/deny")
-_ACCOUNT = f"webhook:{ASKED.account}"
+Told = dict[tuple[str, Who, Where], str]
 
 
-async def every_command() -> dict[tuple[str, Who, Where], str]:
-    """What each command's answer is about, on an account with the most that can be granted."""
-    found: dict[tuple[str, Who, Where], str] = {}
+async def every_command() -> Told:
+    """What each command's answer is about, on accounts with the most that can be granted.
+
+    One for each place: nobody is answered more than so many commands a minute.
+    """
+    grants = {where: Grant(Senders.LIST, "owner", "ask", number) for number, where in enumerate(Where)}
+    told: Told = {}
     async with (
-        accounts_with([ASKED]) as running,
+        accounts_with(grants.values()) as running,
         aiohttp.ClientSession() as http,
         asyncio.TaskGroup() as tasks,
     ):
-        hook = Hook(running, http, ASKED)
+        for where, grant in grants.items():
+            tasks.create_task(_try_commands(Hook(running, http, grant), where, told))
+    return {cell: told[cell] for cell in product(COMMANDS, Who, Where)}
+
+
+async def _try_commands(hook: Hook, where: Where, told: Told) -> None:
+    async with asyncio.TaskGroup() as tasks:
         listening = tasks.create_task(hook.listen())
-        for command, who, where in product(COMMANDS, Who, Where):
-            found[command, who, where] = await _told(hook, command, who, where)
+        for command, who in product(COMMANDS, Who):
+            told[command, who, where] = await _told(hook, command, who, where)
         listening.cancel()
-    return found
 
 
 async def _told(hook: Hook, command: str, who: Who, where: Where) -> str:
@@ -278,6 +287,6 @@ async def _told(hook: Hook, command: str, who: Who, where: Where) -> str:
     text = (await hook.until(lambda part: part.get("in_reply_to") == message_id))["text"]
     if text == say(Text.APPROVAL_OWNER, Language.EN):
         return "refused"
-    if _ACCOUNT in text:
+    if f"webhook:{hook.grant.account}" in text:
         return "the account and this chat"
     return "this chat"

@@ -35,7 +35,14 @@ ALLOWED: dict[Kind, tuple[str, ...]] = {
     Kind.TOKEN: (),
     Kind.METRICS: ("state/metrics.token",),
     Kind.MISPLACED: ("config.toml",),
-    Kind.OWNER: ("config.toml", "command config show", "status", *DATABASE, *CONVERSATION),
+    Kind.OWNER: (
+        "config.toml",
+        "command config show",
+        "command channels list",
+        "status",
+        *DATABASE,
+        *CONVERSATION,
+    ),
     Kind.ID: (*DATABASE, *CONVERSATION),
     Kind.TEXT: (*DATABASE, *CONVERSATION),
 }

@@ -333,6 +333,10 @@ async def _shown(run: Run) -> None:
         ["config", "check"],
         ["config", "show"],
         ["dead", "list"],
+        ["doctor"],
+        ["doctor", "--json"],
+        ["channels", "list"],
+        ["channels", "list", "--json"],
     ):
         await _command(run, *command, "--home", str(run.home.root))
     async with connected(run.home.socket, "test", "1", "hello") as connection:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bridge.channel import Inbound
-from bridge.channel.text import clean, truncate
+from bridge.channel.text import clean, defuse_mentions, truncate
 from bridge.health import Snapshot
 from bridge.ids import ConversationKey
 from bridge.relay import payload
@@ -20,7 +20,7 @@ from bridge.relay.texts import Language, Text, language_of, say
 from bridge.relay.work import Message, Work
 from bridge.store.contract import Effect
 
-SHOWN_BYTES = 120  # of a message that waits
+SHOWN_BYTES, SHOWN_MESSAGES = 120, 9  # of what waits: together less than any platform takes at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,7 @@ class Commands:
 
     def _whoami(self, asked: _Asked) -> str:
         policy, message = self._work.policy, asked.message
-        sender = truncate(" ".join(clean(message.sender).split()), SHOWN_BYTES, "…")
-        who = asked.say(Text.WHOAMI, platform=self._work.authority.channel, sender=sender)
+        who = asked.say(Text.WHOAMI, platform=self._work.authority.channel, sender=_shown(message.sender))
         if policy.grants_tools(message):
             may = Text.MAY_TOOLS
         elif policy.is_owner(message):
@@ -138,12 +137,18 @@ def _queue(asked: _Asked, now: Now) -> str:
     time = _time(asked, now.seconds)
     lines = [asked.say(Text.QUEUED, time=time, words=_beginning(asked, one)) for one in now.running]
     lines += [f"{place}. {_beginning(asked, one)}" for place, one in enumerate(now.waiting, 1)]
+    if (over := len(lines) - SHOWN_MESSAGES) > 0:
+        lines[SHOWN_MESSAGES:] = [asked.say(Text.MORE_WAIT, count=over)]
     return "\n".join(lines)
 
 
 def _beginning(asked: _Asked, message: Message) -> str:
-    words = " ".join(clean(message.inbound.text).split())
-    return truncate(words, SHOWN_BYTES, "…") or asked.say(Text.FILES, count=len(message.inbound.files))
+    return _shown(message.inbound.text) or asked.say(Text.FILES, count=len(message.inbound.files))
+
+
+def _shown(text: str) -> str:
+    """The beginning of what somebody else wrote: in one line, and notifying nobody."""
+    return truncate(defuse_mentions(" ".join(clean(text).split())), SHOWN_BYTES, "…")
 
 
 def _time(asked: _Asked, seconds: float) -> str:

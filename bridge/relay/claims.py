@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from bridge.channel import Claimed, Edited, Inbound, Item, Recalled
-from bridge.relay.ahead import Ahead
+from bridge.relay.ahead import Ahead, Said
 from bridge.relay.changes import Changes, is_taken_back
 from bridge.relay.conversations import Conversations
 from bridge.relay.draft import Draft, draft
@@ -18,7 +18,7 @@ from bridge.relay.room import ClaimRoom
 from bridge.relay.tasks import Tasks
 from bridge.relay.work import Work
 from bridge.store.change_steps import RECALLED
-from bridge.store.contract import Claim, ClaimVerdict
+from bridge.store.contract import Claim, ClaimVerdict, PartsOf
 
 
 class Claims:
@@ -111,11 +111,15 @@ class Claims:
             if one.message is not None and one.decision.fate is Fate.WORK:
                 self._claimed(one, ClaimVerdict.NEW, now_ms)
             elif one.message is not None and one.message.reply is not None:
-                self._tasks.spawn(self._after_claims(one.message.reply.reply_id, now_ms), "notice")
+                after = self._after_claims(one.message.reply.reply_id, one.decision.said, now_ms)
+                self._tasks.spawn(after, "notice")
 
-    async def _after_claims(self, reply_id: str, now_ms: int) -> None:
-        """Deliver a reply, if it was stored by a claim that is still on its way."""
-        await self.store.do(Claim(self._work.account, (), now_ms))
+    async def _after_claims(self, reply_id: str, said: Said | None, now_ms: int) -> None:
+        """Deliver a reply, and do what it says, if it was stored by a claim that is still on its way."""
+        account = self._work.account
+        await self.store.do(Claim(account, (), now_ms))
+        if said is not None and await self.store.get(PartsOf(account, reply_id)):
+            said.act()
         await self._deliver(reply_id)
 
     def _claimed(self, one: Draft, verdict: ClaimVerdict, now_ms: int) -> Claimed:

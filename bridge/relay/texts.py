@@ -50,6 +50,7 @@ class Text(StrEnum):
     WAITS_TOO = "waits_too"
     WAITS = "waits"
     QUEUED = "queued"
+    MORE_WAIT = "more_wait"
     FILES = "files"
     ACCOUNT = "account"
     UNDELIVERED = "undelivered"
@@ -143,6 +144,7 @@ _EN = {
     Text.WAITS_TOO: "Waiting after it: {count} message(s).",
     Text.WAITS: "Waiting: {count} message(s).",
     Text.QUEUED: "Now, for {time}: {words}",
+    Text.MORE_WAIT: "… and {count} more.",
     Text.FILES: "({count} file(s))",
     Text.ACCOUNT: "{account} is {state} (for {time}). Messages that wait or run, in all its chats: {count}.",
     Text.UNDELIVERED: "Parts of replies that could not be delivered: {count}.",
@@ -240,6 +242,7 @@ _ZH = {
     Text.WAITS_TOO: "后面还有 {count} 条在排队。",
     Text.WAITS: "有 {count} 条消息在排队。",
     Text.QUEUED: "正在处理（已用时 {time}）：{words}",
+    Text.MORE_WAIT: "……还有 {count} 条。",
     Text.FILES: "（{count} 个文件）",
     Text.ACCOUNT: "{account}：{state}（已持续 {time}）。所有聊天中排队和处理中的消息共 {count} 条。",
     Text.UNDELIVERED: "未能送达的回复共 {count} 段。",

@@ -250,6 +250,15 @@ async def test_queue_shows_what_waits_by_its_beginning() -> None:
         assert rest[2] == f"3. {en(Text.FILES, count=1)}"
 
 
+async def test_a_long_queue_is_cut_to_what_any_platform_takes_at_once() -> None:
+    async with desk(script=LONG, limits={"conversation_claims": 64}) as here:
+        await busy(here, *("长" * 300 for _ in range(30)))
+        await here.say("/队列")
+        told = (await here.answered(1))[0]
+        assert told.endswith(say(Text.MORE_WAIT, Language.ZH, count=22))
+        assert len(told.encode()) < 1800
+
+
 async def test_status_while_an_idle_chat_is_left_counts_what_waits_for_that() -> None:
     async with desk() as here:
         await here.say("one")
@@ -330,3 +339,19 @@ async def test_a_command_that_comes_twice_acts_once() -> None:
         await here.push(message("s", "/stop"))
         held.let_go("one")
         assert await here.answered(2) == [en(Text.NOTHING_RUNS), "echo: one"]
+
+
+MENTIONS = ('<at user_id="all"></at>', "<!channel>", "<@U1>", "@everyone", "@all")
+
+
+@pytest.mark.parametrize("mention", MENTIONS)
+async def test_what_others_wrote_and_are_called_notifies_nobody_when_it_is_repeated(mention: str) -> None:
+    async with desk(script=LONG) as here:
+        await here.say("long one", mention)
+        await here.say(mention, mention)
+        await here.say("/queue", mention)
+        await here.say("/whoami", mention)
+        queue, whoami = await here.answered(2)
+        assert mention not in queue
+        assert mention not in whoami
+        assert mention[1:-1] in queue.replace("\u200b", ""), "it can still be read"

@@ -22,6 +22,7 @@ from bridge.relay.claims import Claims
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import OpenMessages
 from tests.relay.harness import NAME, OWNER, STRANGER, Desk, PollingChannel, desk, message
+from tests.relay.scripted import cancellable
 from tests.relay.test_account import endless, hang_up, swap_store
 from tests.relay.test_changes import prompts
 from tests.relay.test_conversation import Held
@@ -108,6 +109,20 @@ async def test_a_duplicate_that_hung_up_does_not_run_again() -> None:
         await here.push(message("m2", "two"))
         assert await here.answered(2) == ["echo: one", "echo: two"]
         assert await here.store.get(OpenMessages(NAME)) == ()
+
+
+async def test_a_command_whose_client_hung_up_in_its_claim_is_carried_out_and_a_repeat_of_it_is_not() -> None:
+    async with desk(script={"turn": cancellable}) as here:
+        await here.push(message("m1", "long one"))
+        await until(lambda: prompts(here) == ["long one"])
+        await hang_up(here, message("s", "/stop"))
+        assert await here.answered(1) == [say(Text.STOPPED, Language.EN)]
+        await here.push(message("m2", "long two"))
+        await until(lambda: prompts(here) == ["long one", "long two"])
+        await hang_up(here, message("s", "/stop"))
+        await settle()
+        assert [one.message_id for one in await here.store.get(OpenMessages(NAME))] == ["m2"]
+        assert len(here.server.frames("turn.cancel")) == 1
 
 
 async def test_a_notice_of_what_hung_up_is_delivered_once_its_claim_is_there() -> None:

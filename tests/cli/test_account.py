@@ -60,7 +60,7 @@ def test_the_daemon_is_asked_to_change_it(home: Home, monkeypatch: pytest.Monkey
 def test_an_account_that_starts_is_waited_for(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     first, *later = status("starting", "stopping", "connected")
     monkeypatch.setattr(account, "ask_daemon", lambda where, command: later.pop(0))
-    monkeypatch.setattr(account.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(account, "PAUSE_SECONDS", 0.0)
     found = settled(home, "a:b", first)
     assert found is not None
     assert found["state"] == "connected"

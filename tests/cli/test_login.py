@@ -313,17 +313,18 @@ async def test_after_a_logout_another_bot_may_have_the_name(
     home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with daemon(home), FakeFeishu() as first, FakeFeishu("cli_fake0002", "second-secret") as second:
-        for fake, code in ((first, 0), (second, 2)):
+
+        async def sign_in(fake: FakeFeishu) -> int:
             given = {"app_id": fake.app_id, "app_secret": fake.app_secret, "base": fake.base}
             pipe(monkeypatch, lines(**{**FEISHU, **given}))
-            assert await login(home, "feishu") == code
+            return await login(home, "feishu")
+
+        assert await sign_in(first) == 0
+        assert await sign_in(second) == 2
         assert "log it out first" in capsys.readouterr().err
-        assert (
-            await asyncio.to_thread(main, ["channels", "logout", "feishu:main", "--home", str(home.root)])
-            == 0
-        )
-        pipe(monkeypatch, lines(**{**FEISHU, **given}))
-        assert await login(home, "feishu") == 0
+        out = ["channels", "logout", "feishu:main", "--home", str(home.root)]
+        assert await asyncio.to_thread(main, out) == 0
+        assert await sign_in(second) == 0
         assert "feishu:main: connected" in capsys.readouterr().out
 
 

@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 from bridge.health import Snapshot, State
 from bridge.ids import AccountId
 from bridge.meter import AccountMeter, Histogram
-from bridge.web.metrics import Seen
+from bridge.web.seen import Seen
 
 ACCOUNT = ("channel", "account")
 PREFIX = "turnbridge_"
@@ -64,8 +64,8 @@ def _daemon(seen: Seen) -> Iterator[Metric]:
     commits = _histogram("store_commit_seconds", "Taking a group of steps, until they are on disk.")
     _observed(commits, (), store.commits)
     yield commits
-    yield _gauge("store_database_bytes", "Size of the database.", seen.sizes.database)
-    yield _gauge("store_wal_bytes", "Size of the database's log.", seen.sizes.wal)
+    yield _gauge("store_database_bytes", "Size of the database.", seen.database_bytes)
+    yield _gauge("store_wal_bytes", "Size of the database's log.", seen.wal_bytes)
 
 
 # --- accounts as they are -----------------------------------------------------------------------

@@ -8,35 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from bridge.channel import Answer
 from bridge.clock import Clock
 from bridge.health import Snapshot
 from bridge.meter import Meter
+from bridge.web.seen import Seen
 
 KEPT_SECONDS = 1.0  # whoever asks again within it gets the same text: asking often costs nothing
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """Of the database and of its log, in bytes."""
-
-    database: int
-    wal: int
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What one text is made of."""
-
-    version: str
-    meter: Meter
-    snapshots: Sequence[Snapshot]
-    backlog: int
-    sizes: Sizes
 
 
 class Metrics:
@@ -68,8 +49,9 @@ class Metrics:
     def _make(self, snapshots: Sequence[Snapshot]) -> bytes:
         from bridge.web.families import text_of
 
-        sizes = Sizes(_size(self._database), _size(self._database.with_name(self._database.name + "-wal")))
-        return text_of(Seen(self._version, self._meter, snapshots, self._backlog(), sizes))
+        log = self._database.with_name(self._database.name + "-wal")
+        sizes = _size(self._database), _size(log)
+        return text_of(Seen(self._version, self._meter, snapshots, self._backlog(), *sizes))
 
 
 def _size(path: Path) -> int:

@@ -14,7 +14,7 @@ from bridge.health import Snapshot, State
 from bridge.ids import AccountId
 from bridge.meter import Meter, Try, TurnEnd
 from bridge.web.families import text_of
-from bridge.web.metrics import Seen, Sizes
+from bridge.web.seen import Seen
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 PIGEON = AccountId("pigeon:main")
@@ -22,7 +22,7 @@ SNAPSHOT = Snapshot(PIGEON, "pigeon", "main", State.CONNECTED, START)
 
 
 def families(meter: Meter, *snapshots: Snapshot) -> dict[str, Metric]:
-    text = text_of(Seen("1.2.3", meter, snapshots, 0, Sizes(1, 2))).decode()
+    text = text_of(Seen("1.2.3", meter, snapshots, 0, 1, 2)).decode()
     return {family.name: family for family in text_string_to_metric_families(text)}
 
 

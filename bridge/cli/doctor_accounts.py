@@ -98,7 +98,8 @@ async def _asked(one: Made, where: Home, clock_: Clock, turn: asyncio.Semaphore)
                 return await ask(one, clock_)
         except CredentialsError as error:
             login = typed(where, f"channels login {name}")
-            return Asked([fault("credentials", f"{name}: {error}", f"give it the right ones: {login}")])
+            cure = f"do what it says; other credentials are given by: {login}"
+            return Asked([fault("credentials", f"{name}: {error}", cure)])
         except BridgeError as error:
             cure = f"see what docs/{one.account.channel}.md says of it, and the platform's console"
             looked_at = named(one.account, str(error)) if isinstance(error, UnreachableError) else frozenset()

@@ -150,6 +150,7 @@ class Daemon:
             store = wrap(file)
             http = Http(session, clock=self._clock)
             owners = self._owners(store)
+            await owners.recover()
             planner = Planner(
                 self._home, self._clock, store, http, self._disk, self._meter, ahead=owners.ahead
             )

@@ -44,6 +44,11 @@ class Owners:
             for_answered=(self._questions.answerer(account, settings),),
         )
 
+    async def recover(self) -> None:
+        """Before any account runs: nobody waits any more for what a daemon before this one had asked."""
+        with suppress(StoreError):
+            await self._questions.drop_left()
+
     async def run(self, write: Write) -> None:
         """Make owners of those who sent the right codes, and see to open questions, for ever."""
         async with asyncio.TaskGroup() as tasks:

@@ -21,7 +21,7 @@ from bridge.relay.reach import Reach, Target
 from bridge.relay.texts import Language, Text, language_of, say
 from bridge.relay.unprompted import Posted, say_in
 from bridge.relay.yes_no import yes_or_no
-from bridge.store.contract import EndOf, Hold, OwnerChat, PartState, Store
+from bridge.store.contract import EndOf, Hold, OpenPartsFor, OwnerChat, PartState, Store
 
 QUESTION_BYTES = 4096
 WAIT_SECONDS, MOST_SECONDS = 1800, 14_400
@@ -29,6 +29,7 @@ LOOK_SECONDS = 0.5
 STAMP_SECONDS = 1.0  # platforms cut the seconds off their stamps
 BEGINNING_CHARACTERS = 80  # of a question, where it is named again
 
+WHY = "question"  # the word for why it is said
 NOT_YET = Posted("", PartId(0))
 
 log = get_logger(__name__)
@@ -90,6 +91,12 @@ class Questions:
         self._open: dict[AccountId, Question] = {}
         self._known: dict[str, Question] = {}
         self._asked = asyncio.Event()
+
+    async def drop_left(self) -> None:
+        """Before any account runs: what a daemon before this one had not sent is not sent any more."""
+        now_ms = unix_ms(self._clock.now())
+        for part in await self._store.get(OpenPartsFor(WHY)):
+            await self._store.do(Hold(part, PartState.EXPIRED, "", now_ms, "not asked any more"))
 
     async def ask(self, text: str, account: str, wait_seconds: int) -> Question:
         """Put ``text`` to the owner of ``account``, "" for where notices go.
@@ -250,7 +257,7 @@ class Questions:
 
     async def _say(self, question: Question, words: str) -> Posted:
         account = self._reach.account(question.chat.account)
-        return await say_in(question.chat, words, "question", account, self._store, self._clock)
+        return await say_in(question.chat, words, WHY, account, self._store, self._clock)
 
 
 def _is_about(question: Question, message: Inbound) -> bool:

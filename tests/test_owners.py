@@ -21,7 +21,7 @@ from bridge.relay.pairing import Pairings
 from bridge.relay.reach import Reach
 from bridge.relay.texts import Language, Text, say
 from bridge.sessions.contract import ControlError
-from bridge.store.contract import NoteOwner, OpenParts, OwnerChats, Store
+from bridge.store.contract import Hold, NoteOwner, OpenParts, OwnerChats, PartState, Settle, Store
 from bridge.store.sqlite import open_store
 from bridge.supervisor import Plan, Supervisor
 from tests.relay.harness import message
@@ -44,6 +44,12 @@ class Bot:
     async def deliver(self, reply_id: str) -> None:
         self.told.append(reply_id)
 
+    def takes(self, text: str) -> bool:
+        return True
+
+    def drop_reply(self, reply_id: str) -> None:
+        """It is told of nothing that it could drop."""
+
 
 @dataclass
 class Place:
@@ -60,7 +66,9 @@ class Place:
         return await self.owners.pair(ours.Pair(account=account, code=code, **words))
 
     async def state(self, id_: str, **words: Any) -> ours.Pairing:
-        return await self.owners.pair(ours.PairState(id=id_, **words))
+        told = (await self.owners.handle(ours.PairState(id=id_, **words)))["pairing"]
+        assert isinstance(told, ours.Pairing)
+        return told
 
     def hear(self, text: str, owner: str = "") -> str:
         """What the account says to a message, once that is durable."""
@@ -191,3 +199,59 @@ async def test_a_store_that_takes_nothing_changes_neither_outcome(tmp_path: Path
         place.hear(CODE)
         await settle()
         assert (await place.state(pairing.id)).state == "failed"
+
+
+# --- questions -----------------------------------------------------------------------------------
+
+
+async def confirm(place: Place, text: str = "Deploy?", **words: Any) -> ours.Question:
+    return await place.owners.confirm(ours.Confirm(text=text, **words))
+
+
+async def test_a_question_is_asked_followed_and_withdrawn(tmp_path: Path) -> None:
+    async with opened(tmp_path) as place:
+        question = await confirm(place, account=OWNED)
+        assert (question.account, question.state, question.seconds_left) == (OWNED, "sending", 1800)
+        (part,) = await place.store.get(OpenParts(OWNED))
+        await place.store.do(Settle(part.part_id, PartState.SENT, 1))
+        async with asyncio.TaskGroup() as tasks:
+            follow = ours.QuestionState(id=question.id)
+            following = tasks.create_task(place.owners.handle(follow))
+            await until(lambda: bool(place.clock.waits()))
+            await place.clock.advance(1)
+            told = (await following)["question"]
+        assert told.state == "open"
+        ended = await place.owners.confirm(ours.QuestionState(id=question.id, withdraw=True))
+        assert ended.state == "withdrawn"
+
+
+async def test_a_question_that_cannot_be_asked_says_why(tmp_path: Path) -> None:
+    async with opened(tmp_path) as place:
+        for words, told in (
+            ({"text": " "}, "a text of up to 4096 bytes"),
+            ({"text": "是" * 1366}, "a text of up to 4096 bytes"),
+            ({"wait_seconds": 14_401}, "up to 14400 seconds"),
+            ({"account": MAIN}, "no account with a known owner"),
+        ):
+            with pytest.raises(ControlError, match=told):
+                await confirm(place, **words)
+        with pytest.raises(ControlError, match="not asked any more"):
+            await place.owners.confirm(ours.QuestionState(id="unknown"))
+
+
+async def test_what_a_daemon_before_had_asked_is_asked_no_more(tmp_path: Path) -> None:
+    async with opened(tmp_path) as place:
+        await confirm(place, account=OWNED)
+        assert isinstance(place.store, Failing)
+        place.store.fails = Hold
+        await place.owners.recover()
+        place.store.fails = int
+        await place.owners.recover()
+        assert await place.store.get(OpenParts(OWNED)) == ()
+
+
+async def test_the_owner_s_messages_are_answered_for_pairings_and_questions(tmp_path: Path) -> None:
+    async with opened(tmp_path) as place:
+        ahead = place.owners.ahead(MAIN, ChannelSettings())
+        assert [answer(message("m1", "hello", "u7")) for answer in ahead.for_anybody] == [None]
+        assert [answer(message("m1", "hello", "u7")) for answer in ahead.for_answered] == [None]

@@ -389,3 +389,10 @@ async def test_a_long_question_is_named_by_its_beginning(tmp_path: Path) -> None
         said = place.told("yes")
         assert said.endswith("…”.")
         assert len(said) < 120
+
+
+async def test_what_was_not_sent_before_a_restart_is_never_sent(tmp_path: Path) -> None:
+    async with opened(tmp_path) as place:
+        await place.ask(shown=False)
+        await place.questions.drop_left()
+        assert await place.parts() == []

@@ -183,7 +183,7 @@ _EN = {
     Text.CONTACT_AGAIN: "{account} has contact with its platform again.",
     Text.CRASHED: "I was not stopped properly the last time: a crash, a kill or a power cut. I am running "
     "again, and what was under way is answered or reported.",
-    Text.QUESTION: "{question}\n\nPlease answer yes or no within {minutes} minutes.",
+    Text.QUESTION: "{question}\n\nPlease answer yes or no (within {minutes} min).",
     Text.QUESTION_YES: "Noted: yes, to “{question}”.",
     Text.QUESTION_NO: "Noted: no, to “{question}”.",
     Text.QUESTION_UNANSWERED: "Nobody answered in time, so it is a no to “{question}”.",

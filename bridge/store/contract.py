@@ -80,6 +80,7 @@ __all__ = [
     "OpenMessage",
     "OpenMessages",
     "OpenParts",
+    "OpenPartsFor",
     "OpenSession",
     "OutboxPart",
     "OwnerChat",
@@ -436,6 +437,13 @@ class EndOf(Query[EndedPart | None]):
     """How the part ended; None while it is open, or once it is forgotten."""
 
     part_id: PartId
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPartsFor(Query[tuple[PartId, ...]]):
+    """The open parts of any account that the bridge says by itself for this ``reason``."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

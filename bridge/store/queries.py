@@ -24,6 +24,7 @@ from bridge.store.contract import (
     OpenMessage,
     OpenMessages,
     OpenParts,
+    OpenPartsFor,
     OutboxPart,
     OwnerChats,
     PartKind,
@@ -61,6 +62,7 @@ _PARTS_OF = _PARTS + "WHERE reply_id = ? AND account = ? AND state IN ('pending'
 _END_OF = """
     SELECT state, ended_ms, platform_id FROM parts WHERE id = ? AND state NOT IN ('pending', 'sending')
 """
+_OPEN_FOR = "SELECT id FROM parts WHERE state IN ('pending', 'sending') AND reason = ? ORDER BY id"
 _HELD = (
     "SELECT id, text, created_ms FROM held WHERE account = ? AND conversation = ? AND carrier = 0 ORDER BY id"
 )
@@ -133,6 +135,10 @@ def end_of(db: Cursor, query: EndOf) -> EndedPart | None:
     return EndedPart(PartState(row[0]), row[1], row[2]) if row else None
 
 
+def open_parts_for(db: Cursor, query: OpenPartsFor) -> tuple[PartId, ...]:
+    return tuple(PartId(row[0]) for row in db.execute(_OPEN_FOR, (query.reason,)))
+
+
 def held_texts(db: Cursor, query: HeldTexts) -> tuple[HeldText, ...]:
     return tuple(HeldText(*row) for row in db.execute(_HELD, (query.account, query.conversation)))
 
@@ -179,6 +185,7 @@ READERS: Mapping[type[Query[object]], Callable[[Cursor, Any], object]] = {
     OpenParts: open_parts,
     PartsOf: parts_of,
     EndOf: end_of,
+    OpenPartsFor: open_parts_for,
     HeldTexts: held_texts,
     SessionOf: session_of,
     LoadSession: load_session,

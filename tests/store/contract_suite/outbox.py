@@ -17,6 +17,7 @@ from bridge.store.contract import (
     Mark,
     MessageState,
     OpenParts,
+    OpenPartsFor,
     OutboxPart,
     PartKind,
     PartsOf,
@@ -259,3 +260,12 @@ class OutboxContract:
             assert await store.get(EndOf(sent)) == EndedPart(PartState.SENT, 2000, "om_1")
             assert await store.get(EndOf(refused)) == EndedPart(PartState.REFUSED, 3000, "")
             assert await store.get(EndOf(PartId(99))) is None
+
+    async def test_the_open_parts_for_a_reason_are_found_in_all_accounts(self, opened: Open) -> None:
+        async with opened() as store:
+            (first,) = await store.do(Post(ACCOUNT, reply(text("a")), 1000, "question"))
+            (second,) = await store.do(Post(OTHER, reply(text("b"), reply_id="r2"), 1000, "question"))
+            await store.do(Post(OTHER, reply(text("c"), reply_id="r3"), 1000, "disk"))
+            assert await store.get(OpenPartsFor("question")) == (first, second)
+            await store.do(Settle(first, PartState.SENT, 2000))
+            assert await store.get(OpenPartsFor("question")) == (second,)

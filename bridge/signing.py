@@ -15,7 +15,6 @@ from bridge.accounts import (
     check_ids,
     check_workspace,
     from_environment,
-    needed_secrets,
     noted,
     saved_secrets,
 )
@@ -40,9 +39,13 @@ CHECK_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A value that an account is made of. ``is_there``: one is saved already, and stays unless given anew."""
+    """A value that an account is made of; ``hint`` says what it is, or where it is found.
+
+    ``is_there``: one is saved already, and stays unless it is given anew.
+    """
 
     key: str
+    hint: str
     is_secret: bool
     is_required: bool
     is_there: bool = False
@@ -70,12 +73,14 @@ class Draft:
 
     def wanted(self) -> list[Wanted]:
         """What a person is asked for: required settings that are not there, and all secrets."""
-        required = [name for name, one in self.spec.settings.model_fields.items() if one.is_required()]
-        settings = [Wanted(name, False, True) for name in required if name not in self.table]
-        needed = needed_secrets(self.spec)
+        settings = [
+            Wanted(name, one.description or "", is_secret=False, is_required=True)
+            for name, one in self.spec.settings.model_fields.items()
+            if one.is_required() and name not in self.table
+        ]
         return settings + [
-            Wanted(name, True, name in needed, name in self.saved)
-            for name in self.spec.credentials.model_fields
+            Wanted(name, one.description or "", True, one.is_required(), is_there=name in self.saved)
+            for name, one in self.spec.credentials.model_fields.items()
             if name not in self.environ
         ]
 

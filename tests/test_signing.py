@@ -34,6 +34,7 @@ from bridge.store.contract import Bind
 from bridge.store.sqlite import open_store
 from tests.store.values import claim
 
+CREDENTIALS_PAGE, EVENTS_PAGE = "from the app's credentials page", "from its events page"
 GIVEN = {"app_id": "cli_1", "app_secret": "secret-4711", "encrypt_key": "key-0815"}
 
 
@@ -82,16 +83,16 @@ def test_a_channel_without_secrets_has_a_table_and_no_file(home: Home) -> None:
 
 def test_what_is_wanted_is_what_is_missing_and_every_secret(home: Home) -> None:
     assert draft(home).wanted() == [
-        Wanted("app_id", False, True),
-        Wanted("app_secret", True, True),
-        Wanted("verification_token", True, False),
-        Wanted("encrypt_key", True, False),
+        Wanted("app_id", CREDENTIALS_PAGE, False, True),
+        Wanted("app_secret", CREDENTIALS_PAGE, True, True),
+        Wanted("verification_token", EVENTS_PAGE, True, False),
+        Wanted("encrypt_key", EVENTS_PAGE, True, False),
     ]
     sign_in(home)
     assert draft(home).wanted() == [
-        Wanted("app_secret", True, True, True),
-        Wanted("verification_token", True, False),
-        Wanted("encrypt_key", True, False, True),
+        Wanted("app_secret", CREDENTIALS_PAGE, True, True, True),
+        Wanted("verification_token", EVENTS_PAGE, True, False),
+        Wanted("encrypt_key", EVENTS_PAGE, True, False, True),
     ]
     assert "4711" not in repr(draft(home))
 

@@ -160,14 +160,15 @@ def _asked(draft: Draft, given: Mapping[str, str], made: Mapping[str, str]) -> d
 def _answer(wanted: Wanted, *, is_made: bool) -> str:
     """What a person types for it; "" keeps what is there, or leaves it out."""
     if wanted.is_there:
-        note = " (Enter: as it is)"
+        enter = "Enter: as it is"
     elif is_made:
-        note = " (Enter: a new one is made)"
+        enter = "Enter: a new one is made"
     else:
-        note = "" if wanted.is_required else " (Enter: none)"
+        enter = "" if wanted.is_required else "Enter: none"
+    notes = "; ".join(filter(None, [wanted.hint, enter]))
     while True:
-        answer = _ask(f"{wanted.key}{note}: ", is_secret=wanted.is_secret)
-        if answer or note:
+        answer = _ask(wanted.key + (f" ({notes}): " if notes else ": "), is_secret=wanted.is_secret)
+        if answer or enter:
             return answer
 
 

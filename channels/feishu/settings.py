@@ -14,7 +14,9 @@ class FeishuSettings(ChannelSettings):
     """One table ``[channels.feishu.<account>]``. ``owner`` is an open_id (``ou_…``) of this app's."""
 
     user_ids: ClassVar[str] = r"ou_[\w-]+"
-    app_id: Annotated[str, Field(pattern=r"^cli_[0-9A-Za-z]{1,64}$")]
+    app_id: Annotated[
+        str, Field(pattern=r"^cli_[0-9A-Za-z]{1,64}$", description="from the app's credentials page")
+    ]
     base: str = "https://open.feishu.cn"  # Lark: https://open.larksuite.com
     accounts_base: str = "https://accounts.feishu.cn"  # where a bot is signed in by a scan
     recalled: Literal["drop", "post"] = "drop"  # a reply in a group whose question was taken back
@@ -28,9 +30,9 @@ class FeishuSettings(ChannelSettings):
 class FeishuCredentials(ChannelCredentials):
     """Secrets of the app, from its console: credentials page, and events page for the other two."""
 
-    app_secret: Annotated[SecretStr, Field(min_length=1)]
-    verification_token: SecretStr = SecretStr("")
-    encrypt_key: SecretStr = SecretStr("")
+    app_secret: Annotated[SecretStr, Field(min_length=1, description="from the app's credentials page")]
+    verification_token: Annotated[SecretStr, Field(description="from its events page")] = SecretStr("")
+    encrypt_key: Annotated[SecretStr, Field(description="from its events page")] = SecretStr("")
 
     @model_validator(mode="after")
     def _can_tell_the_platform(self) -> Self:

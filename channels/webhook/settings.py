@@ -119,10 +119,15 @@ class WebhookCredentials(ChannelCredentials):
     replies, ``file_token`` the one that the hosts of files are shown.
     """
 
-    secrets: Annotated[tuple[Entry[KeyText], ...], Field(min_length=1, max_length=8)]
-    callback_secrets: Annotated[tuple[Entry[Secret], ...], Field(max_length=8)] = ()
-    ask_token: Token = SecretStr("")
-    file_token: Token = SecretStr("")
+    secrets: Annotated[
+        tuple[Entry[KeyText], ...],
+        Field(min_length=1, max_length=8, description="they verify what comes in, whsec_…"),
+    ]
+    callback_secrets: Annotated[
+        tuple[Entry[Secret], ...], Field(max_length=8, description="they sign replies that are posted")
+    ] = ()
+    ask_token: Annotated[Token, Field(description="of whoever asks for replies")] = SecretStr("")
+    file_token: Annotated[Token, Field(description="that the hosts of files are shown")] = SecretStr("")
 
     @field_validator("secrets", "callback_secrets", mode="before")
     @classmethod

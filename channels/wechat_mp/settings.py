@@ -16,8 +16,10 @@ class WechatMpSettings(ChannelSettings):
     """One table ``[channels.wechat_mp.<account>]``. ``owner`` is an openid, which only this account knows."""
 
     user_ids: ClassVar[str] = r"o[\w-]+"
-    app_id: Annotated[str, Field(pattern=r"^wx[0-9A-Za-z]{1,62}$")]
-    original_id: Annotated[str, Field(pattern=r"^gh_[0-9A-Za-z]{1,61}$")]
+    app_id: Annotated[str, Field(pattern=r"^wx[0-9A-Za-z]{1,62}$", description="the developer id, wx…")]
+    original_id: Annotated[
+        str, Field(pattern=r"^gh_[0-9A-Za-z]{1,61}$", description="the account's original id, gh_…")
+    ]
     mode: Literal["secure", "compat", "plaintext"] = "secure"  # as the console says
     customer_service: bool = True  # False: replies ride in the responses to what followers write
     window_seconds: Annotated[float, Field(gt=0, le=86_400)] = 300.0  # how old a signed request may be
@@ -38,10 +40,14 @@ class WechatMpSettings(ChannelSettings):
 class WechatMpCredentials(ChannelCredentials):
     """Secrets of the account, from its console: developer secret, and the server's configuration."""
 
-    app_secret: Annotated[SecretStr, Field(min_length=1)]
-    token: SecretStr
-    encoding_aes_key: KeyText | None = None
-    previous_encoding_aes_key: KeyText | None = None  # accepted while the console's new one is taken up
+    app_secret: Annotated[SecretStr, Field(min_length=1, description="the developer secret")]
+    token: Annotated[SecretStr, Field(description="the Token of the server's settings")]
+    encoding_aes_key: Annotated[
+        KeyText | None, Field(description="the EncodingAESKey of the server's settings")
+    ] = None
+    previous_encoding_aes_key: Annotated[
+        KeyText | None, Field(description="the one before, while the console's new one is taken up")
+    ] = None
 
     @field_validator("token")
     @classmethod

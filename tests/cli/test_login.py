@@ -175,10 +175,12 @@ def test_a_person_is_asked_and_secrets_are_not_shown(home: Home, monkeypatch: py
     person = sits(monkeypatch, "n", "", "cli_1", " secret-4711 ", "", "key-0815")
     assert run(home, "feishu", "--no-check") == 0
     assert "[Y/n]" in person.asked[0]
-    assert person.asked[1:3] == ["app_id: ", "app_id: "]
+    assert person.asked[1:3] == ["app_id (from the app's credentials page): "] * 2
     assert person.hidden == [
-        "app_secret: ", "verification_token (Enter: none): ", "encrypt_key (Enter: none): ",
-    ]  # fmt: skip
+        "app_secret (from the app's credentials page): ",
+        "verification_token (from its events page; Enter: none): ",
+        "encrypt_key (from its events page; Enter: none): ",
+    ]
     assert saved(home) == {"app_secret": "secret-4711", "encrypt_key": "key-0815"}
 
 
@@ -202,11 +204,11 @@ def test_who_is_wrong_all_the_time_is_told_and_nothing_is_saved(
 def test_enter_keeps_what_is_saved_or_makes_what_is_ours(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     person = sits(monkeypatch, *[""] * 4)
     assert run(home, "webhook:shop") == 0
-    assert person.hidden[0] == "secrets (Enter: a new one is made): "
+    assert person.hidden[0] == "secrets (they verify what comes in, whsec_…; Enter: a new one is made): "
     first = saved(home, "webhook", "shop")
     person = sits(monkeypatch, "", "", "token-0001", "")
     assert run(home, "webhook:shop") == 0
-    assert person.hidden[0] == "secrets (Enter: as it is): "
+    assert person.hidden[0].endswith("Enter: as it is): ")
     assert saved(home, "webhook", "shop") == {**first, "ask_token": "token-0001"}
 
 
@@ -261,7 +263,7 @@ async def test_a_scan_makes_the_bot_its_owner_and_asks_for_the_rest(
     said = capsys.readouterr().out
     assert f"{fake.base}/verify/" in said
     assert "It is good for 10 minutes" in said
-    assert person.asked == ["verification_token (Enter: none): ", "encrypt_key (Enter: none): "]
+    assert [prompt.partition(" ")[0] for prompt in person.asked] == ["verification_token", "encrypt_key"]
     assert saved(home) == {"app_secret": "scanned-app-secret", "encrypt_key": "key-0815"}
     table = load(home.config).channels["feishu"]["main"]
     assert (table["app_id"], table["owner"]) == ("cli_scanned0001", "ou_me")

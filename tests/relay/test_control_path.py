@@ -131,3 +131,16 @@ async def test_p5_stop_ends_a_turn_that_waits_for_an_approval() -> None:
         await until(lambda: any("/approve" in text for text in here.channel.texts()))
         assert await here.told(await here.say("/stop")) == say(Text.STOPPED, Language.EN)
         assert (await here.told(await here.say("hello"))) != ""
+
+
+async def test_a_text_is_given_to_the_turn_that_runs_and_answered_with_it() -> None:
+    """The tool of the first message's turn takes five seconds; the step after it takes the second in."""
+    async with chats(remote_tools="owner", when_busy="steer") as here:
+        await here.say("progress 5")
+        await until(lambda: here.clock.waits()[:1] == [1.0])
+        steered = await here.say("and this too")
+        assert "1. and this too" in await here.told(await here.say("/queue"))
+        for _ in range(6):
+            await here.clock.advance(1)
+        assert "and this too" in await here.told(steered)
+        assert [one.reply_to for one in here.channel.sent] == ["m3", steered], "one reply answers both"

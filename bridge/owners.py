@@ -124,9 +124,11 @@ class Owners:
         Raises:
             ControlError: it cannot be asked, or there is none of that id.
         """
-        is_new = isinstance(command, ours.Confirm)
         try:
-            question = await (self._asked(command) if is_new else self._news_of(command))
+            if isinstance(command, ours.Confirm):
+                question = await self._asked(command)
+            else:
+                question = await self._news_of(command)
         except BridgeError as error:
             raise ControlError("component_error", str(error)) from error
         return ours.Question(

@@ -98,17 +98,18 @@ class Questions:
         for part in await self._store.get(OpenPartsFor(WHY)):
             await self._store.do(Hold(part, PartState.EXPIRED, "", now_ms, "not asked any more"))
 
-    async def ask(self, text: str, account: str, wait_seconds: int) -> Question:
-        """Put ``text`` to the owner of ``account``, "" for where notices go.
+    async def ask(self, text: str, whose: str, wait_seconds: int) -> Question:
+        """Put ``text`` to the owner of the account ``whose``, "" for where notices go.
 
         Raises:
             BridgeError: it cannot be asked; nothing was sent.
         """
-        target = await self._target(account)
+        target = await self._target(whose)
         chat, minutes = target.chat, max(1, wait_seconds // 60)
         text = defuse_mentions(clean(text)).strip()
         words = say(Text.QUESTION, Language(chat.language), question=text, minutes=minutes)
-        if isinstance(target.account, Asks) and not target.account.takes(words):
+        account: object = target.account
+        if isinstance(account, Asks) and not account.takes(words):
             raise BridgeError(f"it is too long for one message of {chat.account}: ask in fewer words")
         if chat.account in self._open:
             raise BridgeError(f"another question waits for its answer at {chat.account}: ask after that")

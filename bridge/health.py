@@ -66,10 +66,9 @@ class Health:
         self._alive = first.state is State.STARTING  # until its run ends: nothing else has contact
         self._contact_from: float | None = None
         self._longest_contact = 0.0
-        self._logged = (State.STARTING, "")
-        if first.state is State.DISABLED:
-            self._logged = (first.state, first.reason)  # as it is wished, so nothing to tell
-        self._log()
+        self._logged: set[tuple[State, str]] = set()  # since the last good state
+        if first.state is not State.DISABLED:  # as it is wished, so nothing to tell
+            self._log()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -163,11 +162,12 @@ class Health:
         self._changed()
 
     def _log(self) -> None:
-        """Say a change once: neither each retry nor the start of each is one."""
+        """Say a change once: neither a retry nor its start is one, nor are troubles that take turns."""
         now = (self._now.state, self._now.reason)
-        if self._now.state is State.STARTING or now == self._logged:
+        if self._now.state is State.STARTING or now in self._logged:
             return
-        self._logged = now
+        troubles = {told for told in self._logged if told[1]} if self._now.reason else set()
+        self._logged = {*troubles, now}
         if reason := self._now.reason:
             log.warning("health.changed", account=self._now.id, state=self._now.state, reason=reason)
         else:

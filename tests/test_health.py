@@ -195,6 +195,19 @@ def test_a_change_is_logged_once_and_retries_are_not(capsys: pytest.CaptureFixtu
     assert '"state": "connected"' in lines[1]
 
 
+def test_troubles_that_take_turns_are_logged_once_until_contact(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    logs.configure("info", as_json=True)
+    health = new(FakeClock())
+    for _ in range(2):
+        health.contact()
+        for _ in range(5):
+            health.lost("sending fails; it is tried again")
+            health.lost("the platform does not answer")
+    assert len(capsys.readouterr().err.splitlines()) == 2 * 3
+
+
 def test_an_account_that_fails_before_its_first_run_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
     logs.configure("info", as_json=True)
     Health(replace(FIRST, state=State.FAILED, reason="main.json is missing: create it"), FakeClock())

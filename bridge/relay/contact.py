@@ -91,11 +91,14 @@ class Trouble:
 
 
 class PlatformClock:
-    """How far the platform's clock is ahead of ours: ages are judged by it. Much is logged once."""
+    """The platform's clock as it was told, and goes on since: ages are judged by it. Much is logged once.
+
+    It goes on by the monotonic clock, so that a jump of our wall clock changes no age.
+    """
 
     def __init__(self, clock: Clock, log: Logger) -> None:
         self._clock, self._log = clock, log
-        self.ahead_seconds = 0.0
+        self._told_at: tuple[datetime, float] | None = None  # the platform's time, and ours that never jumps
         self.health: Health | None = None  # of the run that learns
         self._shown = math.inf
         self._told = False
@@ -104,13 +107,23 @@ class PlatformClock:
         """Take over what the platform says; None, where it said nothing, changes nothing."""
         if platform_time is None:
             return
-        self.ahead_seconds = (platform_time - self._clock.now()).total_seconds()
-        if self.health is not None and abs(self.ahead_seconds - self._shown) >= SHOWN_SECONDS:
-            self._shown = self.ahead_seconds
-            self.health.skewed(self.ahead_seconds)
-        if abs(self.ahead_seconds) > SKEW_SECONDS and not self._told:
+        self._told_at = (platform_time, self._clock.monotonic())
+        ahead = (platform_time - self._clock.now()).total_seconds()
+        if self.health is not None and abs(ahead - self._shown) >= SHOWN_SECONDS:
+            self._shown = ahead
+            self.health.skewed(ahead)
+        if abs(ahead) > SKEW_SECONDS and not self._told:
             self._told = True
-            self._log.warning("clock.skew", seconds=round(self.ahead_seconds))
+            self._log.warning("clock.skew", seconds=round(ahead))
+
+    @property
+    def ahead_seconds(self) -> float:
+        """How far the platform's clock is ahead of ours now; 0 while it has told no time."""
+        if self._told_at is None:
+            return 0.0
+        told, at = self._told_at
+        since = self._clock.monotonic() - at
+        return (told - self._clock.now()).total_seconds() + since
 
 
 async def stored_identity(setup: Setup) -> Identity:

@@ -283,9 +283,7 @@ class Delivery:
         await self._store.do(Later(part_id, unix_ms(self._clock.now()) + int(seconds * 1000), maybe))
         if backoff.failures == 1:
             self._log.info("delivery.later", part=part_id, seconds=round(seconds, 1), reason=str(error))
-        if floor:
-            contact.contact()  # it asked to wait, so it is there
-        else:
+        if not floor:  # what asks for a wait is there; that it does its work is shown by what it takes
             contact.lost("sending fails; it is tried again")
         if not maybe:
             entry.part = replace(entry.part, state=PartState.PENDING)

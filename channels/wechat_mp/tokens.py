@@ -18,6 +18,7 @@ _LIFE_SECONDS = 7200.0  # of a token whose life is not told
 _EARLY_SECONDS = 300.0  # both the old and the new one are good that long
 _FORCE_APART_SECONDS = 30.0
 _FORCES_A_DAY = 20
+_SPENT_SECONDS = 300.0  # after these it is tried again, as the platform may take its token by then
 _DAY_SECONDS = 86_400.0
 
 
@@ -63,6 +64,7 @@ class Tokens:
         of_today = len(self._forced) == _FORCES_A_DAY and now - self._forced[0] < _DAY_SECONDS
         wait = self._forced[0] + _DAY_SECONDS - now if of_today else _FORCE_APART_SECONDS - apart
         if wait > 0:
+            wait = min(wait, _SPENT_SECONDS)
             raise UnreachableError("the platform does not take its own access token", wait)
         self._forced.append(now)
 

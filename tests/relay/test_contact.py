@@ -95,6 +95,18 @@ def test_the_platform_s_time_is_ours_until_it_says_otherwise() -> None:
     assert platform.ahead_seconds == 5
 
 
+async def test_a_jump_of_our_clock_changes_no_age_before_the_platform_has_told_its_time_again() -> None:
+    clock = FakeClock()
+    platform = PlatformClock(clock, get_logger("test"))
+    platform.learn(clock.now() + timedelta(seconds=5))
+    await clock.advance(100)
+    assert platform.ahead_seconds == 5
+    clock.jump(86_400)
+    assert platform.ahead_seconds == 5 - 86_400
+    await clock.advance(100)
+    assert platform.ahead_seconds == 5 - 86_400
+
+
 def test_a_skew_is_shown_and_again_when_it_changes_by_a_second() -> None:
     clock, health = FakeClock(), FakeHealth()
     platform = PlatformClock(clock, get_logger("test"))

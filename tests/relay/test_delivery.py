@@ -463,11 +463,11 @@ async def test_only_what_the_platform_said_is_contact(
         assert here.contact.told == told
 
 
-async def test_a_platform_that_asks_for_a_wait_is_not_lost(tmp_path: Path) -> None:
+async def test_a_platform_that_asks_for_a_wait_is_not_lost_and_proves_nothing(tmp_path: Path) -> None:
     async with desk(tmp_path) as here:
         here.channel.script["a"] = [UnreachableError("too many requests", 3.0)]
         await here.post("a", "hello")
-        assert here.contact.told == ["contact"]
+        assert here.contact.told == []
         assert here.channel.texts() == ["hello"]
 
 

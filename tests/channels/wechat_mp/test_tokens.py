@@ -91,7 +91,7 @@ async def test_force_is_used_no_more_often_than_the_platform_allows_in_a_day() -
             await clock.advance(31)
         with pytest.raises(UnreachableError) as later:
             await tokens.other_than(token)
-        assert later.value.retry_after_seconds == 86_400 - 20 * 31
+        assert later.value.retry_after_seconds == 300  # by then it may take what it refuses now
         assert fake.tokens.forces == 20
         await clock.advance(86_400 - 20 * 31)
         assert await tokens.other_than(token) != token

@@ -6,7 +6,7 @@ import pytest
 
 from bridge.channel.testing.clock import FakeClock, until
 from bridge.ids import AccountId
-from bridge.meter import LONG, SHORT, AccountMeter, Histogram, Meter, StoreMeter, Try
+from bridge.meter import LONG, SHORT, AccountMeter, Histogram, Meter, StoreMeter, Try, TurnEnd
 
 
 def test_seconds_are_sorted_under_the_bound_that_they_do_not_exceed() -> None:
@@ -86,3 +86,10 @@ async def test_the_loop_s_lag_is_how_late_a_second_ends() -> None:
         await until(lambda: sum(meter.loop_lag.counts) == 2)
         watching.cancel()
     assert meter.loop_lag.total == pytest.approx(0.6)
+
+
+def test_a_turn_is_counted_under_how_it_ended() -> None:
+    meter = AccountMeter()
+    for seconds in (1.0, 2.0):
+        meter.turned(TurnEnd.COMPLETED, seconds)
+    assert {end: seen.total for end, seen in meter.turns.items()} == {TurnEnd.COMPLETED: 3.0}

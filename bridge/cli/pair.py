@@ -99,4 +99,6 @@ def _welcome(where: Home, account: str, owner: str) -> None:
     if tools == "owner":
         print("They may use tools in their direct chat: remote_tools is owner.")
     else:
-        print('They may use no tools: for that, set remote_tools = "owner" in the account\'s settings.')
+        print(
+            f"They may use no tools; for that: {typed(where, f'channels set {account} remote_tools=owner')}"
+        )

@@ -47,7 +47,7 @@ def test_a_code_is_shown_and_whoever_sent_it_is_named(capsys: pytest.CaptureFixt
     assert last == {"action": "status"}
     assert "for 10 minutes" in shown
     assert "ou_7 is the owner of feishu:main now." in shown
-    assert 'set remote_tools = "owner"' in shown
+    assert "turnbridge channels set feishu:main remote_tools=owner --home" in shown
 
 
 def test_what_the_owner_may_do_is_told_as_it_is_then(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from bridge.cli import systemd
 from bridge.cli.common import typed
 from bridge.cli.findings import fault, good, unknown, warning
-from bridge.cli.service_unit import text_of, unit_of
+from bridge.cli.service_unit import own_text, text_of, unit_of
+from bridge.cli.systemd import ServiceError
 from bridge.errors import BridgeError
 
 if TYPE_CHECKING:
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 def examined(where: Home) -> Finding:
     """Whether it is installed as it would be now, runs, and comes back by itself."""
     unit, install = unit_of(where), typed(where, "service install")
-    installed = unit.read()
+    try:
+        installed = own_text(unit, where)
+    except ServiceError as error:
+        return unknown("service", f"not installed: {error}")
     if installed is None:
         return unknown("service", f"not installed: the daemon is started by hand; for a service: {install}")
     try:

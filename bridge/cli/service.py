@@ -45,7 +45,7 @@ def run_install(args: argparse.Namespace) -> int:
     if args.is_shown:
         print(text, end="")
         return 0
-    service_unit.refuse_foreign(unit, text)
+    service_unit.own_text(unit, where)  # another's is not written over
     if not systemd.is_there():
         start = shlex.join(service_unit.command(where))
         raise systemd.ServiceError(f"this user has no systemd here: let another service manager run: {start}")
@@ -73,7 +73,7 @@ def run_uninstall(args: argparse.Namespace) -> int:
 
     where = home(args)
     unit = service_unit.unit_of(where)
-    if unit.read() is None:
+    if service_unit.own_text(unit, where) is None:
         print(f"{unit.path} is not there: nothing to do")
         return 0
     has_systemd = systemd.is_there()
@@ -90,14 +90,16 @@ def run_status(args: argparse.Namespace) -> int:
     """Exit 0 when it runs, 3 when it is installed and does not, 1 when it is not installed."""
     from bridge.cli import service_unit, systemd
     from bridge.cli.doctor_service import examined
+    from bridge.cli.findings import Level
 
     where = home(args)
     unit = service_unit.unit_of(where)
-    active, is_installed = systemd.says("is-active", unit.name), unit.read() is not None
     finding = examined(where)
+    is_installed = finding.level is not Level.UNKNOWN
+    active = systemd.says("is-active", unit.name) if is_installed else "unknown"
     if args.json:
         found = {"unit": unit.name, "path": str(unit.path), "installed": is_installed, "active": active}
-        found["enabled"] = systemd.says("is-enabled", unit.name)
+        found["enabled"] = systemd.says("is-enabled", unit.name) if is_installed else "unknown"
         print(json.dumps({**found, "finding": finding.as_json()}, ensure_ascii=False))
     else:
         print(f"{finding.text}\n{finding.cure}".rstrip())

@@ -23,7 +23,7 @@ TEMPORARY = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - a service has its o
 UNIT = """\
 # Made by "turnbridge service install", which writes it anew. For more: systemctl --user edit {name}
 [Unit]
-Description=Turnbridge of {root}
+{description}
 StartLimitIntervalSec=0
 
 [Service]
@@ -96,7 +96,7 @@ def text_of(where: Home) -> str:
     writable = [str(where.root), *(f"-{folder}" for folder in outside)]
     text = UNIT.format(
         name=unit_of(where).name,
-        root=escaped(str(where.root)),
+        description=_description(where),
         start=" ".join(quoted(word.replace("$", "$$")) for word in command(where)),
         environment=escaped(str(where.root / "environment")),
         stop=math.ceil(config.daemon.stop_seconds) + SPARE_SECONDS,
@@ -107,11 +107,16 @@ def text_of(where: Home) -> str:
     return text
 
 
-def refuse_foreign(unit: Unit, text: str) -> None:
-    """Raises ServiceError where the unit that is installed is another home's, or somebody else's."""
+def own_text(unit: Unit, where: Home) -> str | None:
+    """What is installed for this home; None: nothing.
+
+    Raises:
+        ServiceError: the unit of that name is another home's, whose folder is called the same.
+    """
     installed = unit.read()
-    if installed is not None and _whose(installed) != _whose(text):
+    if installed is not None and _description(where) not in installed.splitlines():
         raise ServiceError(f"{unit.path} is not this home's: give this home's folder another name")
+    return installed
 
 
 def workspaces(config: Config) -> list[Path]:
@@ -145,5 +150,5 @@ def escaped(text: str) -> str:
     return text.replace("%", "%%")
 
 
-def _whose(text: str) -> str:
-    return next((line for line in text.splitlines() if line.startswith("Description=")), "")
+def _description(where: Home) -> str:
+    return f"Description=Turnbridge of {escaped(str(where.root))}"

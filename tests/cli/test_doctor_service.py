@@ -64,3 +64,9 @@ def test_with_wrong_settings_it_cannot_be_compared(where: Home) -> None:
     write_private(where.config, b"[[[")
     found = examined(where)
     assert (found.level, "not TOML" in found.text) == (Level.FAULT, True)
+
+
+def test_another_homes_service_is_none(where: Home) -> None:
+    service_unit.unit_of(where).path.write_text("[Unit]\nDescription=Turnbridge of /another/home\n")
+    found = examined(where)
+    assert (found.level, "is not this home's" in found.text) == (Level.UNKNOWN, True)

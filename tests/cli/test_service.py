@@ -126,7 +126,7 @@ def test_wrong_settings_are_told_before_anything_is_done(stopped: Home, systemd:
 def test_it_is_stopped_and_removed_and_the_home_stays(stopped: Home, systemd: FakeSystemd) -> None:
     unit = unit_of(stopped)
     unit.path.parent.mkdir(parents=True)
-    unit.path.write_text("")
+    unit.path.write_text(service_unit.text_of(stopped))
     assert run(stopped, "uninstall") == 0
     assert (unit.read(), stopped.config.exists()) == (None, True)
     assert systemd.asked == [f"disable --now {unit.name}", "daemon-reload"]
@@ -140,7 +140,7 @@ def test_a_unit_of_a_systemd_that_is_gone_is_removed_all_the_same(
     without_systemd(tmp_path, monkeypatch)
     unit = unit_of(stopped)
     unit.path.parent.mkdir(parents=True)
-    unit.path.write_text("")
+    unit.path.write_text(service_unit.text_of(stopped))
     assert run(stopped, "uninstall") == 0
     assert unit.read() is None
 
@@ -162,3 +162,20 @@ def test_the_status_tells_by_its_code(
     found = json.loads(capsys.readouterr().out)
     assert (found["unit"], found["installed"], found["active"]) == (unit.name, True, "failed")
     assert found["finding"]["level"] == "fault"
+
+
+def test_the_service_of_another_home_whose_folder_has_the_same_name_is_left_alone(
+    stopped: Home, systemd: FakeSystemd, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Home(tmp_path / stopped.root.name)
+    other.root.mkdir()
+    write_private(other.config, b"")
+    unit = unit_of(stopped)
+    unit.path.parent.mkdir(parents=True)
+    unit.path.write_text(service_unit.text_of(other))
+    for action in ("install", "uninstall"):
+        assert run(stopped, action) == 1
+        assert f"{unit.path} is not this home's" in capsys.readouterr().err
+    assert run(stopped, "status") == 1
+    assert "is not this home's" in capsys.readouterr().out
+    assert (systemd.asked, unit.read()) == ([], service_unit.text_of(other))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bridge.cli import service_unit
-from bridge.cli.service_unit import command, refuse_foreign, text_of, unit_of, workspaces
+from bridge.cli.service_unit import command, own_text, text_of, unit_of, workspaces
 from bridge.cli.systemd import ServiceError
 from bridge.config import Config
 from bridge.errors import ConfigError
@@ -114,18 +114,17 @@ def test_the_program_is_named_by_its_path(
     assert command(where)[0] == str(called)
 
 
-def test_the_unit_of_another_home_is_never_replaced(where: Home) -> None:
+def test_the_unit_of_another_home_is_not_ours(where: Home) -> None:
     unit = unit_of(where)
-    refuse_foreign(unit, text_of(where))
+    assert own_text(unit, where) is None
     unit.path.parent.mkdir(parents=True)
-    unit.path.write_text(text_of(where).replace("ProtectSystem=strict", "ProtectSystem=no"))
-    refuse_foreign(unit, text_of(where))
-    unit.path.write_text("[Unit]\nDescription=Another's\n")
-    with pytest.raises(ServiceError, match="not this home's"):
-        refuse_foreign(unit, text_of(where))
-    unit.path.write_text("")
-    with pytest.raises(ServiceError, match="not this home's"):
-        refuse_foreign(unit, text_of(where))
+    changed = text_of(where).replace("ProtectSystem=strict", "ProtectSystem=no")
+    unit.path.write_text(changed)
+    assert own_text(unit, where) == changed
+    for text in ("[Unit]\nDescription=Another's\n", "", text_of(where).replace("/home\n", "/home2\n")):
+        unit.path.write_text(text)
+        with pytest.raises(ServiceError, match="not this home's"):
+            own_text(unit, where)
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd here")

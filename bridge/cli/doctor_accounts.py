@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bridge.clock import Clock
     from bridge.paths import Home
 
-AT_ONCE = 8  # accounts that are asked for
+AT_ONCE = 32  # accounts that are asked for
 ASK_SECONDS = 20.0
 CONSOLE = "console"
 SKEW_SECONDS, BAD_SKEW_SECONDS = 30.0, 120.0  # signatures are good for five minutes

@@ -261,6 +261,14 @@ async def _owners(run: Run) -> None:
     await _call(run, HOOK_STRANGER, "/approve")
     await _call(run, HOOK_NEXT, "/approve")
     await _until((run.home.root / "workspace" / "asked.txt").exists)
+    ask = {"action": "confirm", "text": run.text("shall I"), "account": "webhook:called", "wait_seconds": 60}
+    question = (await _control(run, ask))["question"]
+    state = {"action": "question_state", "id": question["id"]}
+    while question["state"] == "sending":
+        question = (await _control(run, state))["question"]
+    await _call(run, HOOK_STRANGER, "yes")
+    await _call(run, HOOK_NEXT, "yes")
+    assert (await _control(run, state))["question"]["state"] == "yes"
     for _ in range(3):
         await _call(run, HOOK_LOUD, run.text("too much"))
 

@@ -318,10 +318,10 @@ class Daemon:
         """
         async with self._reconciling:
             wanted = await asyncio.to_thread(planner.read)
-            self._seen = wanted.stamps
             self._disk.min_free_percent = wanted.config.media.min_free_percent
             self._preferred = wanted.config.notices.accounts
             await self._supervisor.reconcile(wanted.plans, revive=revive)
+            self._seen = wanted.stamps  # only now: whoever is cut off before that leaves it to the watch
         await self._settle()
         return needs_restart(self._config, wanted.config), wanted.plans
 

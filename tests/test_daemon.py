@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
@@ -53,6 +53,7 @@ from bridge.store.contract import (
     ToldOf,
 )
 from bridge.store.sqlite import open_store
+from bridge.supervisor import Plan, Supervisor
 from bridge.web.listener import listening
 from tests.daemons import DEMO, Running, daemon, keep, short_home, until_ended, write_settings
 from tests.media.test_disk import Filling
@@ -79,6 +80,26 @@ async def test_a_message_is_answered_and_sigterm_ends_with_0() -> None:
             assert states(await control(home, commands.Status())) == {"webhook:demo": "connected"}
         assert (running.code, running.error) == (0, None)
         assert not home.socket.exists()
+
+
+async def test_accounts_that_were_not_made_to_the_end_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daemon_module, "WATCH_SECONDS", 0.02)
+    makes, broken = Supervisor.reconcile, [True]
+
+    async def reconcile(self: Supervisor, plans: Iterable[Plan], *, revive: bool = False) -> None:
+        if revive and broken and broken.pop():  # the client's, not the watch's
+            raise StoreError("cut off in the middle")
+        await makes(self, plans, revive=revive)
+
+    with short_home() as home:
+        async with daemon(home):
+            monkeypatch.setattr(Supervisor, "reconcile", reconcile)
+            command = ours.ChannelSet(channel="webhook", account="demo", enabled=False)
+            with pytest.raises(BridgeError):
+                await control(home, command)
+            async with asyncio.timeout(10):
+                while states(await control(home, commands.Status())) != {"webhook:demo": "disabled"}:
+                    await asyncio.sleep(0.01)
 
 
 async def test_what_was_stored_is_there_after_a_restart() -> None:

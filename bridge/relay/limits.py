@@ -13,7 +13,7 @@ from enum import StrEnum
 from bridge.clock import Clock
 from bridge.ids import ConversationKey
 from bridge.relay import payload
-from bridge.store.contract import SenderTurn
+from bridge.store.sender_turns import SenderTurn
 
 MINUTE_SECONDS, DAY_SECONDS, DAY_MS = 60.0, 86_400.0, 86_400_000
 COMMANDS_PER_MINUTE = 30  # each is answered at once; nobody but a program sends more

@@ -20,7 +20,7 @@ from bridge.store.dead_steps import Bury, DeadLetter, DeadLetters, Revive, Reviv
 from bridge.store.forget_steps import Forget, Forgotten
 from bridge.store.owner_chat_steps import NoteOwner, Notify, OwnerChat, OwnerChats, ToldOf
 from bridge.store.reply import NewPart, PartKind, Reply
-from bridge.store.sender_turns import SenderTurn, SenderTurns
+from bridge.store.sender_turns import SenderTurns
 from bridge.store.session_steps import (
     BeginTurn,
     BindSession,
@@ -97,7 +97,6 @@ __all__ = [
     "ReserveSeq",
     "Revive",
     "Revived",
-    "SenderTurn",
     "SenderTurns",
     "Sending",
     "SessionOf",

@@ -11,7 +11,8 @@ from bridge.ids import ConversationKey
 from bridge.relay import limits
 from bridge.relay.limits import COMMANDS_PER_MINUTE, DAY_SECONDS, Excess, Limit, SenderLimits
 from bridge.relay.payload import conversation_of
-from bridge.store.contract import SenderTurn, SenderTurns
+from bridge.store.contract import SenderTurns
+from bridge.store.sender_turns import SenderTurn
 from tests.relay.harness import NAME, OWNER, STRANGER, PushedChannel, desk, homes, message
 
 DIRECT = Inbound("m1", "u1", "u1", "to")

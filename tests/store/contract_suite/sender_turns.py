@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bridge.ids import ConversationKey, MessageId
-from bridge.store.contract import Claim, MessageState, NewMessage, SenderTurn, SenderTurns, Start
+from bridge.store.contract import Claim, MessageState, NewMessage, SenderTurns, Start
+from bridge.store.sender_turns import SenderTurn
 from tests.store.backends import Open
 from tests.store.values import ACCOUNT, CHAT, OTHER, SESSION, answer, message, reply, text
 

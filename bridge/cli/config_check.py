@@ -50,6 +50,7 @@ def findings(where: Home) -> tuple[list[str], list[str]]:
     ready = [account for account in found if isinstance(account, AccountSetup)]
     odd = [line for account in ready if (line := powerless(account, where))]
     odd += [line for account in ready for line in placeholders(account, where)]
+    odd += unknown_accounts(config, where)
     if config.channels or not wrong:  # else their table may be what is wrong
         odd += unused_credentials(config, where, channels)
     return list(dict.fromkeys(wrong)), odd
@@ -63,6 +64,16 @@ def workspace_problems(config: Config, where: Home) -> list[str]:
     except ConfigError as error:
         return [str(error)]
     return []
+
+
+def unknown_accounts(config: Config, where: Home) -> list[str]:
+    """A line for each account that notices are to go through and that is none."""
+    there = {f"{channel}:{name}" for channel, tables in config.channels.items() for name in tables}
+    return [
+        f"{where.config}: notices.accounts: {name} is no account of the settings: correct it, or sign it in"
+        for name in config.notices.accounts
+        if name not in there
+    ]
 
 
 def powerless(account: AccountSetup, where: Home) -> str:

@@ -154,3 +154,16 @@ def test_for_programs_it_is_json(home: Home, capsys: pytest.CaptureFixture[str])
     assert main(["config", "check", "--json", "--home", str(home.root)]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["wrong"], len(found["warnings"])) == ([], 1)
+
+
+def test_notices_through_accounts_that_are_not_there_are_a_warning(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = "[notices]\naccounts = ['webhook:demo', 'feishu:main', 'webhook:off']\n"
+    told += "[channels.webhook.demo]\nowner = 'u'\n"
+    settings = f"{told}[channels.webhook.off]\nenabled = false\n[channels.feishu.main]\nnonsense = 1\n"
+    lines = check(home, told, capsys)[1]
+    where = f"warning: {home.config}: notices.accounts"
+    cure = "is no account of the settings: correct it, or sign it in"
+    assert lines[:2] == [f"{where}: feishu:main {cure}", f"{where}: webhook:off {cure}"]
+    assert not any("notices" in line for line in check(home, settings, capsys)[1])

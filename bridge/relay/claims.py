@@ -118,7 +118,8 @@ class Claims:
         """Deliver a reply, and do what it says, if it was stored by a claim that is still on its way."""
         account = self._work.account
         await self.store.do(Claim(account, (), now_ms))
-        if said is not None and await self.store.get(PartsOf(account, reply_id)):
+        stored = await self.store.get(PartsOf(account, reply_id))
+        if stored and said is not None:
             said.act()
         await self._deliver(reply_id)
 
@@ -131,17 +132,22 @@ class Claims:
         if one.decision.fate is Fate.WORK and message is not None and one.inbound is not None:
             claimed = self._work.claimed(message.message_id, one.inbound, now_ms, now_ms)
             self._conversations.arrive(one.conversation, claimed)
-            if (noting := self._note(one.inbound)) is not None:
-                self._tasks.spawn(noting, "owner")
+            self._noted(one.inbound)
             return Claimed.ACCEPTED
         if message is not None and message.reply is not None:
             self._tasks.spawn(self._deliver(message.reply.reply_id), "notice")
-        if one.decision.said is not None:
+        if one.decision.said is not None and one.inbound is not None:
             one.decision.said.act()
+            self._noted(one.inbound)
         if one.decision.fate in (Fate.BUSY, Fate.OVER):
             return Claimed.BUSY
         answered = one.decision.fate in (Fate.NOTICE, Fate.SAID)
         return Claimed.ACCEPTED if answered else self._ignored(one)
+
+    def _noted(self, message: Inbound) -> None:
+        """Where an owner wrote is where they are told things."""
+        if (noting := self._note(message)) is not None:
+            self._tasks.spawn(noting, "owner")
 
     def _ignored(self, one: Draft) -> Claimed:
         self._work.log.info("intake.ignored", reason=one.decision.reason)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bridge.channel import Refused
-from bridge.channel.testing.clock import settle
+from bridge.channel.testing.clock import settle, until
 from bridge.clock import unix_ms
 from bridge.ids import MessageId
 from bridge.protocol.shared import ReplyAttachment
@@ -62,9 +62,8 @@ async def test_the_files_of_a_reply_that_nobody_takes_any_more_are_removed() -> 
         gone = await claimed(here, "a")
         await here.store.do(Recall(NAME, MessageId("a"), key_of(), 0))
         await replies(here).answer(gone, TurnResult(Ended.COMPLETED, "text", (file,)))
-        await settle()
+        await until(lambda: not path.exists())
         assert here.channel.sent == []
-        assert not path.exists()
 
 
 async def test_a_message_can_end_in_silence() -> None:

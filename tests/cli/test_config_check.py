@@ -166,4 +166,4 @@ def test_notices_through_accounts_that_are_not_there_are_a_warning(
     where = f"warning: {home.config}: notices.accounts"
     cure = "is no account of the settings: correct it, or sign it in"
     assert lines[:2] == [f"{where}: feishu:main {cure}", f"{where}: webhook:off {cure}"]
-    assert not any("notices" in line for line in check(home, settings, capsys)[1])
+    assert not any("notices.accounts" in line for line in check(home, settings, capsys)[1])

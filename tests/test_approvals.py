@@ -1,10 +1,15 @@
-"""Approvals from end to end: a real daemon, the echo agent, and an owner who answers over the webhook."""
+"""Approvals from end to end: a real daemon, the echo agent, and an owner who answers by words or buttons."""
 
 import asyncio
+import json
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from bridge.channel.testing.fakes.feishu import OWNER, STRANGER, FakeFeishu
+from bridge.paths import write_private
 from tests.daemons import Running, daemon, short_home
 
 ASK = '[channels.webhook.demo]\nowner = "you"\nremote_tools = "owner"\napprovals = "ask"\nworkspace = "{}"\n'
@@ -67,3 +72,63 @@ async def test_a_no_is_final_and_reading_is_never_asked(tmp_path: Path) -> None:
             await owner.say(f"/approve {id_in(question)}")
             assert "no longer valid" in await owner.read()
             assert (tmp_path / "b.txt").read_text() == "read me"
+
+
+@asynccontextmanager
+async def on_feishu(workspace: Path) -> AsyncIterator[tuple[FakeFeishu, Path]]:
+    """Feishu, with a daemon whose bot asks its owner."""
+    async with FakeFeishu(delays=()) as fake:
+        settings = (
+            f'[channels.feishu.main]\napp_id = "{fake.app_id}"\nbase = "{fake.base}"\nowner = "{OWNER}"\n'
+            f'senders = "anyone"\nremote_tools = "owner"\napprovals = "ask"\nworkspace = "{workspace}"\n'
+        )
+        secrets = {
+            "app_secret": fake.app_secret,
+            "verification_token": fake.token,
+            "encrypt_key": fake.encrypt_key,
+        }
+        with short_home(settings) as home:
+            place = home.credentials("feishu", "main")
+            home.private_dir(place.parent)
+            write_private(place, json.dumps(secrets).encode())
+            async with daemon(home) as running:
+                fake.pusher.to = f"{running.address}/channels/feishu/main"
+                yield fake, workspace / "a.txt"
+
+
+async def test_on_feishu_the_owner_presses_a_button_and_nobody_else_case_61(tmp_path: Path) -> None:
+    async with on_feishu(tmp_path) as (fake, file):
+        await fake.say("write a.txt hello")
+        (card,) = await fake.wait_sent(1)
+        assert (card.kind, [one.label for one in card.buttons]) == ("interactive", ["Allow", "Refuse"])
+        assert '"path": "a.txt"' in card.text
+        stranger = await fake.press(card, "Allow", STRANGER)
+        assert stranger.acknowledged
+        assert "Only my owner" in (await fake.wait_sent(2))[1].text
+        assert not file.exists()
+        press = await fake.press(card, "Allow")
+        assert json.loads(press.body)["toast"]["content"] == "Got it"
+        twice = await fake.again(press)
+        assert json.loads(twice.body)["toast"]["content"] == "That has arrived already"
+        sent = await fake.wait_sent(4)
+        assert sorted(one.text.partition(" ")[0] for one in sent[2:]) == ["Approved", "Wrote"]
+        assert file.read_text() == "hello\n"
+        assert (await fake.press(card, "Refuse")).acknowledged
+        assert "no longer valid" in (await fake.wait_sent(5))[4].text
+
+
+async def test_on_feishu_a_button_of_an_older_question_answers_no_newer_one(tmp_path: Path) -> None:
+    async with on_feishu(tmp_path) as (fake, file):
+        await fake.say("write a.txt one")
+        (old,) = await fake.wait_sent(1)
+        await fake.press(old, "Refuse")
+        await fake.wait_sent(3)
+        await fake.say("写入 a.txt 二")
+        new = (await fake.wait_sent(4))[3]
+        assert [one.label for one in new.buttons] == ["批准", "拒绝"]
+        await fake.press(old, "Allow")
+        assert "no longer valid" in (await fake.wait_sent(5))[4].text
+        assert not file.exists()
+        await fake.press(new, "批准")
+        await fake.wait_sent(7)
+        assert file.read_text() == "二\n"

@@ -6,6 +6,7 @@ from bridge.channel.contract import (
     Ask,
     Batch,
     Channel,
+    Choice,
     Claimed,
     Context,
     Delivered,
@@ -15,14 +16,11 @@ from bridge.channel.contract import (
     FetchesFiles,
     FileKind,
     FileWanted,
-    Follow,
-    FollowsTurns,
     Identity,
     Ignored,
     Inbound,
     Incoming,
     Item,
-    LiveTurn,
     OutboundFile,
     OutboundPart,
     Polls,
@@ -44,6 +42,7 @@ from bridge.channel.contract import (
     WaitingPart,
     Withdrawn,
 )
+from bridge.channel.following import Follow, FollowsTurns, LiveTurn
 from bridge.channel.guard import Guard
 from bridge.channel.http import Http, HttpAnswer, failure
 from bridge.channel.sign_in import Scan, SignedIn, SignIn
@@ -77,6 +76,7 @@ __all__ = [
     "ChannelError",
     "ChannelSettings",
     "ChannelSpec",
+    "Choice",
     "Claimed",
     "ConfigError",
     "Context",

@@ -53,6 +53,9 @@ class Inbound:
     ``reply_to`` is the handle for answering this very message. ``stamp`` is the platform's own send time,
     only where the platform is known to redeliver under new ids: with chat, sender and content it makes a
     second unique key. ``body_digest`` is set where one id with another body must be refused.
+
+    ``pressed`` is the value of a ``Choice`` that its sender pressed, "" for what was written: such a message
+    is answered at once or passed over, and never reaches an agent. Its id is the press's own.
     """
 
     message_id: str
@@ -68,6 +71,7 @@ class Inbound:
     sent_at: datetime | None = None
     stamp: str = ""
     body_digest: str = ""
+    pressed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,12 +206,21 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """An answer that a part offers: a button that says ``label`` and brings ``value`` back, as it is."""
+
+    value: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class OutboundPart:
     """One text message of a reply. ``part`` counts from 0 over ``parts``, texts first, then files.
 
     ``client_id`` (32 lowercase hex digits) is the same on every retry. An adapter never splits or retries it.
     ``notice`` is "" for what the agent answered, else the fixed word for what the bridge itself says here:
-    ``failure``, ``busy``, ``interrupted`` …
+    ``failure``, ``busy``, ``interrupted`` … ``choices`` are shown as buttons where the platform has them,
+    and left out elsewhere: the text says how to answer by words.
     """
 
     to: str
@@ -219,6 +232,7 @@ class OutboundPart:
     parts: int = 1
     created_at: datetime | None = None  # when it was put into the outbox: the same on every retry
     notice: str = ""
+    choices: tuple[Choice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,42 +453,6 @@ class RepliesInResponse(Protocol):
             UnreachableError: it cannot be made now, a file's upload failed for example.
             CredentialsError: the account is refused.
         """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Follow:
-    """A request to follow the turn of ``message_id``: answered once its version is over ``version``."""
-
-    message_id: str
-    version: int
-    wait_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class LiveTurn:
-    """How a turn stands. ``text`` is what its current step has said so far, ``tool`` the call that runs.
-
-    ``over``: it has ended, or none of that message is known; the reply is what counts.
-    """
-
-    version: int = 0
-    text: str = ""
-    tool: str = ""
-    progress: str = ""
-    over: bool = False
-
-
-@runtime_checkable
-class FollowsTurns(Protocol):
-    """Lets its users watch a turn while it runs, on ``GET <route>/live``: a preview that may be missed."""
-
-    def follow(self, request: Request) -> Follow | Answer:
-        """Verify and parse, purely."""
-        ...
-
-    def shown(self, follow: Follow, turn: LiveTurn) -> Answer:
-        """The response, purely."""
         ...
 
 

@@ -34,6 +34,7 @@ A line that you type is a message from the bot's owner, and so is what begins wi
   /edit TEXT          change the last message
   /forward A | B      forward messages as one; those that begin with > are a bundle within it
   /card TITLE | TEXT  send a card
+  /press N [NAME]     press a button under the bot's last question, also as somebody else
   /location NAME      send a place
   /send TYPE JSON     send any type, such as: /send sticker {"file_key": "x"}
   /throttle [SECONDS] refuse the bot's next message: too many requests

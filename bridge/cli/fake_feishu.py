@@ -1,9 +1,10 @@
-"""What else people can do on Feishu: quote, discuss, forward, edit; send cards, places and any other type."""
+"""What else people can do on Feishu: quote, discuss, forward, edit, press; send cards, places and the rest."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from bridge.cli.fake_screen import Screen
@@ -35,6 +36,7 @@ class Extras:
             "/card": self._card,
             "/location": self._location,
             "/send": self._any,
+            "/press": self._press,
         }
 
     async def _quote(self, text: str) -> None:
@@ -70,6 +72,27 @@ class Extras:
     async def _location(self, name: str) -> None:
         if self._is_ready("/location", name):
             await self._content("location", {"name": name, "longitude": "116.39", "latitude": "39.91"})
+
+    async def _press(self, text: str) -> None:
+        """By its number, as the screen shows it; by somebody else with a name behind it."""
+        number, _, name = text.partition(" ")
+        asked = next((sent for sent in reversed(self._fake.sent) if sent.buttons), None)
+        buttons = asked.buttons if asked is not None else ()
+        if asked is None or not number.isdecimal() or not 0 < int(number) <= len(buttons):
+            self._screen.note(
+                "there is no such button: /press takes the number of one under the last question"
+            )
+            return
+        label = buttons[int(number) - 1].label
+        if not self._screen.interactive:
+            self._screen.row(name or "you", f"[{label}]")
+        await self._pressed(await self._fake.press(asked, label, f"ou_fake_{name or 'owner'}"))
+
+    async def _pressed(self, push: Push) -> None:
+        """What is told at once stands in the answer to the press itself."""
+        with suppress(ValueError, KeyError, TypeError):
+            self._screen.note(f"({json.loads(push.body)['toast']['content']})")
+        await self._sent(push)
 
     async def _any(self, text: str) -> None:
         kind, _, content = text.partition(" ")

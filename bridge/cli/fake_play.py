@@ -254,16 +254,22 @@ class Player:
 
     async def _await_answer(self, push: Push) -> None:
         """Until the message is answered and what belongs to the answer has come."""
-        seen = -1
+        seen, before = -1, len(self._fake.sent)
+
+        def answered() -> bool:
+            """By an answer, or by a question that has to be answered first."""
+            replied = any(each.reply_to == push.message_id for each in self._fake.sent)
+            return replied or any(each.buttons for each in self._fake.sent[before:])
+
         try:
             async with asyncio.timeout(self._wait_seconds):
-                while not any(each.reply_to == push.message_id for each in self._fake.sent):
+                while not answered():
                     await self._fake.wait_sent(len(self._fake.sent) + 1, None)
                 while seen != len(self._fake.sent):
                     seen = len(self._fake.sent)
                     await self._fake.world.clock.sleep(SETTLE_SECONDS)
         except TimeoutError:
-            if not any(each.reply_to == push.message_id for each in self._fake.sent):
+            if not answered():
                 self.unanswered += 1
                 self._screen.note(f"(no answer in {self._wait_seconds:g} s)")
 
@@ -295,6 +301,9 @@ class Display:
         place = self._place(sent)
         if sent.text:
             self._screen.row("bot", place + sent.text)
+        if sent.buttons:
+            labels = "  ".join(f"[{at}] {one.label}" for at, one in enumerate(sent.buttons, 1))
+            self._screen.note(f"{labels}   (press one: /press 1)")
         if sent.file is not None:
             path = await asyncio.to_thread(save, sent.file.data, sent.file.name, self._folder)
             size = shown_size(len(sent.file.data))

@@ -194,7 +194,7 @@ class Account:
         offers = Offers()
         delivery = Delivery(
             terms, self._store, self._clock, setup.rng, self._log, self._release, offers, setup.meter,
-            self._approvals.taken,
+            self._approvals,
         )  # fmt: skip
         asks = setup.settings.approvals == "ask"
         work = Work(

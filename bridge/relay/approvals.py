@@ -13,14 +13,14 @@ from functools import partial
 from hashlib import sha256
 from typing import Literal, Protocol
 
-from bridge.channel import Inbound
+from bridge.channel import Choice, Inbound
 from bridge.clock import Clock
 from bridge.ids import ConversationKey
 from bridge.relay import payload
 from bridge.relay.ahead import Said
 from bridge.relay.commands import CommandName, command_of
 from bridge.relay.intake import Policy
-from bridge.relay.texts import Text, language_of, say
+from bridge.relay.texts import Language, Text, language_of, say
 from bridge.relay.yes_no import yes_or_no
 from bridge.store.contract import OutboxPart
 
@@ -48,6 +48,7 @@ class Question:
     until: float
     reply_id: str = ""
     shown_at: datetime | None = None
+    choices: tuple[Choice, ...] = ()
     approved: bool = False
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -94,8 +95,16 @@ class Approvals:
                 if question.reply_id == part.reply_id:
                     question.shown_at = at
 
+    def choices(self, part: OutboxPart) -> tuple[Choice, ...]:
+        """The buttons of a question's last part, as long as it waits."""
+        if part.part < part.parts - 1:
+            return ()
+        return next((one.choices for one in self._waiting() if one.reply_id == part.reply_id), ())
+
     def answer(self, message: Inbound) -> Said | None:
-        """What is said to a command, or to a plain word while one question is open; else None."""
+        """What is said to a button, a command, or a plain word while one question is open; else None."""
+        if message.pressed:
+            return self._pressed(message)
         command = command_of(message)
         if command is not None and command.name in _ANSWERS:
             return self._answered(message, _ANSWERS[command.name], command.argument)
@@ -105,7 +114,19 @@ class Approvals:
         shown = [one for one in self._of(payload.conversation_of(message)) if self._saw(message, one)]
         if approved is None or len(shown) != 1:
             return None
-        return self._decided(message, shown[0], approved)
+        return _decided(shown[0], approved, self._language_of(message))
+
+    def _pressed(self, message: Inbound) -> Said | None:
+        kind, _, rest = message.pressed.partition(":")
+        approval_id, _, language = rest.rpartition(":")
+        if kind not in _PRESSED or language not in list(Language):
+            return None
+        if not self._policy.is_owner(message):
+            return Said(say(Text.APPROVAL_OWNER, Language(language)))
+        question = self._open.get(approval_id)
+        if question is None or question not in self._waiting():
+            return Said(say(Text.APPROVAL_STALE, Language(language)))
+        return _decided(question, _PRESSED[kind], Language(language))
 
     def _answered(self, message: Inbound, approved: bool, argument: str) -> Said:
         if not self._policy.is_owner(message):
@@ -115,19 +136,17 @@ class Approvals:
             waiting = [one for one in waiting if one.id == argument.lower()]
         match waiting:
             case [one]:
-                return self._decided(message, one, approved)
+                return _decided(one, approved, self._language_of(message))
             case []:
                 return self._said(message, Text.APPROVAL_STALE if argument else Text.APPROVAL_NONE)
         ids = ", ".join(one.id for one in waiting)
         return self._said(message, Text.APPROVAL_WHICH, ids=ids)
 
-    def _decided(self, message: Inbound, question: Question, approved: bool) -> Said:
-        text = Text.APPROVAL_GIVEN if approved else Text.APPROVAL_DENIED
-        said = say(text, language_of(message.text, self._language), id=question.id)
-        return Said(said, partial(question.decide, approved))
-
     def _said(self, message: Inbound, text: Text, **values: object) -> Said:
-        return Said(say(text, language_of(message.text, self._language), **values))
+        return Said(say(text, self._language_of(message), **values))
+
+    def _language_of(self, message: Inbound) -> Language:
+        return language_of(message.text, self._language)
 
     def _of(self, conversation: ConversationKey) -> list[Question]:
         return [one for one in self._waiting() if one.conversation == conversation]
@@ -147,7 +166,21 @@ class Approvals:
         return written_by > question.shown_at
 
 
+_PRESSED = {"approve": True, "deny": False}
 _ANSWERS = {CommandName.APPROVE: True, CommandName.DENY: False}
+
+
+def choices_of(approval_id: str, language: Language) -> tuple[Choice, ...]:
+    """The buttons of a question: by its whole id, so that none fits another."""
+    allow, refuse = say(Text.APPROVAL_ALLOW, language), say(Text.APPROVAL_REFUSE, language)
+    return Choice(f"approve:{approval_id}:{language}", allow), Choice(
+        f"deny:{approval_id}:{language}", refuse
+    )
+
+
+def _decided(question: Question, approved: bool, language: Language) -> Said:
+    text = Text.APPROVAL_GIVEN if approved else Text.APPROVAL_DENIED
+    return Said(say(text, language, id=question.id), partial(question.decide, approved))
 
 
 def short_id(approval_id: str) -> str:

@@ -7,6 +7,7 @@ import json
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from bridge.channel import AnsweredByAsking, Inbound
@@ -15,7 +16,7 @@ from bridge.clock import unix_ms
 from bridge.errors import StoreError
 from bridge.ids import ConversationKey, MessageId
 from bridge.relay import outbox
-from bridge.relay.approvals import Approvals, Question
+from bridge.relay.approvals import Approvals, Question, choices_of
 from bridge.relay.judge import Call
 from bridge.relay.outbox import Address, Content
 from bridge.relay.texts import Language, Text, language_of, say
@@ -64,8 +65,9 @@ class Asking:
         minutes = f"{self._work.approval_seconds / 60:g}"
         text = question_text(call, question.id, minutes, self._address.language)
         spec, caps = self._work.spec, self._work.caps
-        reply = outbox.compose(Content(text), self._address, spec, caps)
+        reply = replace(outbox.compose(Content(text), self._address, spec, caps), transient=True)
         question.reply_id = reply.reply_id
+        question.choices = choices_of(call.approval_id, self._address.language)
         self._work.log.info("approval.asked", tool=call.name)
         await self._post(reply, Text.APPROVAL)
         if isinstance(self._work.channel, AnsweredByAsking):

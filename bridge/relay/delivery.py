@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
 from random import Random
 from typing import Protocol, assert_never
 
@@ -39,7 +38,7 @@ from bridge.relay.contact import proves_contact
 from bridge.relay.lane import Entry, Lane
 from bridge.relay.offers import Offers
 from bridge.relay.texts import Text, language_of
-from bridge.relay.ways import SEND_SECONDS, Counted, Way, Ways, send_seconds
+from bridge.relay.ways import SEND_SECONDS, Counted, NoQuestions, Questions, Way, Ways, send_seconds
 from bridge.retry import Backoff
 from bridge.store.contract import (
     Hold,
@@ -79,7 +78,7 @@ _NO_WAY = float("inf")  # how long a part waits that can only go out in a respon
 class Delivery:
     """The outbox of one account. ``run`` serves the lanes until cancelled; ``add`` gives it stored parts.
 
-    ``taken`` is told of each part that the platform took, and when it was given to it.
+    ``questions`` are told of each part that the platform took, and give those that ask their buttons.
     """
 
     def __init__(
@@ -92,13 +91,13 @@ class Delivery:
         release: Callable[[Iterable[str]], None],
         offers: Offers | None = None,
         meter: AccountMeter | None = None,
-        taken: Callable[[OutboxPart, datetime], None] = lambda part, at: None,
+        questions: Questions | None = None,
     ) -> None:
         self._terms, self._store, self._clock, self._rng, self._log = terms, store, clock, rng, log
         self._release = release
         self._offers = offers or Offers()
         self._meter = meter or AccountMeter()
-        self._taken = taken
+        self._questions = questions or NoQuestions()
         self._lanes: dict[str, Lane] = {}
         self._waiting: list[Lane] = []
         self._more = asyncio.Event()
@@ -164,7 +163,7 @@ class Delivery:
 
     async def run(self, channel: Sends | RepliesInResponse, contact: Contact) -> None:
         """Serve every lane in a task of its own. Ends only with an error that the account must stop for."""
-        ways = Ways(channel, self._offers, self._log)
+        ways = Ways(channel, self._offers, self._log, self._questions)
         async with asyncio.TaskGroup() as tasks:
             while True:
                 await self._more.wait()
@@ -240,7 +239,7 @@ class Delivery:
         if proves_contact(outcome):
             contact.contact()
         if isinstance(outcome, Delivered):
-            self._taken(entry.part, began)
+            self._questions.taken(entry.part, began)
         await self._conclude(lane, entry.part, outcome)
         return None
 

@@ -109,6 +109,8 @@ def classify(
         if room.has_said_enough(conversation):
             return Decision(Fate.SEEN, "too_many_commands")
         return Decision(Fate.SAID, "said", said=said)
+    if item.pressed:
+        return Decision(Fate.SEEN, "pressed")  # a button of nobody's: it says nothing to an agent
     if (excess := room.over(conversation)) is not None:
         return Decision(Fate.OVER, excess.limit, _OVER[excess.limit] if excess.tell else None)
     if is_bare_voice(item):

@@ -79,6 +79,8 @@ class Text(StrEnum):
     APPROVAL_WHICH = "approval_which"
     APPROVAL_OWNER = "approval_owner"
     APPROVAL_CUT = "approval_cut"
+    APPROVAL_ALLOW = "approval_allow"
+    APPROVAL_REFUSE = "approval_refuse"
     DEAF = "deaf"
     PARKED = "parked"
     CONTACT_AGAIN = "contact_again"
@@ -176,6 +178,8 @@ _EN = {
     Text.APPROVAL_WHICH: "More than one question waits for your answer. Name the one you mean: {ids}",
     Text.APPROVAL_OWNER: "Only my owner can answer that, in a direct chat with me.",
     Text.APPROVAL_CUT: "({bytes} bytes in between are not shown)",
+    Text.APPROVAL_ALLOW: "Allow",
+    Text.APPROVAL_REFUSE: "Refuse",
     Text.DEAF: "{account} has had no contact with its platform for 10 minutes, so nobody is heard there. "
     "It goes on trying. On its machine, turnbridge doctor looks for the cause.",
     Text.PARKED: "{account} has stopped and does not come back by itself: its platform or its "
@@ -272,6 +276,8 @@ _ZH = {
     Text.APPROVAL_WHICH: "有多个问题在等您回答，请指明是哪一个：{ids}",
     Text.APPROVAL_OWNER: "只有所有者能在与我的单独聊天里回答这个问题。",
     Text.APPROVAL_CUT: "（中间有 {bytes} 字节未显示）",
+    Text.APPROVAL_ALLOW: "批准",
+    Text.APPROVAL_REFUSE: "拒绝",
     Text.DEAF: "{account} 已有 10 分钟与平台失去联系，那边的消息暂时收不到。它会继续重试，"
     "可以在它所在的机器上运行 turnbridge doctor 查找原因。",
     Text.PARKED: "{account} 已停止，而且不会自行恢复：平台或设置拒绝了它。"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol, assert_never
 
 from bridge.channel import (
     Answer,
     ChannelError,
+    Choice,
     CredentialsError,
     Delivered,
     OutboundFile,
@@ -43,6 +45,26 @@ def send_seconds(part: OutboxPart) -> float:
     return SEND_SECONDS + outbox.to_file(part, part.body).size / SLOWEST_BYTES
 
 
+class Questions(Protocol):
+    """Parts that ask something, which wait for an answer."""
+
+    def taken(self, part: OutboxPart, at: datetime) -> None:
+        """The platform took the part, which was given to it ``at``."""
+        ...
+
+    def choices(self, part: OutboxPart) -> tuple[Choice, ...]:
+        """The answers that the part offers now."""
+        ...
+
+
+class NoQuestions:
+    def taken(self, part: OutboxPart, at: datetime) -> None:
+        pass
+
+    def choices(self, part: OutboxPart) -> tuple[Choice, ...]:
+        return ()
+
+
 class Way(Protocol):
     async def send(self, part: OutboxPart, more: bool) -> SendOutcome | None:
         """Send it; ``more`` waits behind it. None: it was not taken, and can be tried again at once.
@@ -60,8 +82,14 @@ class Way(Protocol):
 class Ways:
     """Finds the way out for parts of one channel, which ``Sends``, or ``RepliesInResponse``, or both."""
 
-    def __init__(self, channel: Sends | RepliesInResponse, offers: Offers, log: Logger) -> None:
-        self._offers, self._log = offers, log
+    def __init__(
+        self,
+        channel: Sends | RepliesInResponse,
+        offers: Offers,
+        log: Logger,
+        questions: Questions | None = None,
+    ) -> None:
+        self._offers, self._log, self._questions = offers, log, questions or NoQuestions()
         self._sender = channel if isinstance(channel, Sends) else None
         self._responder = channel if isinstance(channel, RepliesInResponse) else None
 
@@ -73,13 +101,14 @@ class Ways:
         """The way out for ``part`` now; None while it has to wait for a request."""
         if self._responder is not None and (offer := self._offers.take(part.to, part.message_id)):
             return InResponse(self._responder, offer, self._offers, self._sender is None, self._log)
-        return BySending(self._sender, self._log) if self._sender is not None else None
+        return BySending(self._sender, self._log, self._questions) if self._sender is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class BySending:
     channel: Sends
     log: Logger
+    questions: Questions = field(default_factory=NoQuestions)
 
     async def send(self, part: OutboxPart, more: bool) -> SendOutcome | None:
         """An adapter's bug leaves the outcome unknown, like a connection that broke or stalled."""
@@ -95,7 +124,7 @@ class BySending:
 
     async def _send(self, part: OutboxPart) -> SendOutcome:
         if part.kind is PartKind.TEXT:
-            return await self.channel.send(text_of(part))
+            return await self.channel.send(replace(text_of(part), choices=self.questions.choices(part)))
         if not isinstance(self.channel, SendsFiles):
             return Refused("this channel takes no files")
         file = await file_of(part)

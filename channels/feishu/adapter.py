@@ -50,7 +50,7 @@ class Feishu:
         return read_request(request, identity, self._proof)
 
     def answer(self, reading: Reading, results: Sequence[Claimed]) -> Answer:
-        return acknowledge(reading)
+        return acknowledge(reading, results)
 
     async def probe(self) -> Identity:
         """Who the bot is; the answer has it beside ``code``, not under ``data``."""

@@ -4,15 +4,18 @@ Only the check of the address comes unsigned, and every failure to prove who sen
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from bridge.channel import Answer, Identity, Ignored, Reading, Request
-from channels.feishu import messages
+from bridge.channel import Answer, Claimed, Identity, Ignored, Inbound, Reading, Request
+from channels.feishu import buttons, messages
 from channels.feishu.crypto import decrypt, event_signature, legacy_card_signature, same
 from channels.feishu.settings import FeishuCredentials
 from channels.feishu.wire import Envelope, envelope, read_object, text_of
 
-CARD = "card"  # a note: a button's press, answered by an empty object
+CARD = "card"  # a note: of a card, answered by an object that may hold a toast
+OLD_CARD = "old card"  # pressed by way of the old address, which takes no toast
 _WAIT_SECONDS = 5
 _LEGACY_DIGITS = 40  # of SHA-1
 
@@ -44,7 +47,7 @@ def read_request(request: Request, identity: Identity, proof: Proof) -> Reading 
     if plain.get("type") == "url_verification":
         return _handshake(plain, proof)
     if _is_old_card(request, plain):
-        return Reading((Ignored("event"),), note=CARD) if _signed_card(request, proof) else _UNPROVEN
+        return Reading((buttons.old(plain),), note=OLD_CARD) if _signed_card(request, proof) else _UNPROVEN
     frame = envelope(plain)
     if not _signed(request, proof) or (proof.token and not same(proof.token, frame.token)):
         return _UNPROVEN
@@ -53,9 +56,15 @@ def read_request(request: Request, identity: Identity, proof: Proof) -> Reading 
     return _meaning(frame, identity)
 
 
-def acknowledge(reading: Reading) -> Answer:
-    """The platform asks for status 200 alone; the body is what its own kits send."""
-    return _PRESSED if reading.note == CARD else _TAKEN
+def acknowledge(reading: Reading, results: Sequence[Claimed]) -> Answer:
+    """The platform asks for status 200 alone; the body is what its own kits send.
+
+    Whoever pressed a button of ours sees at once that it did something; what, is told in the chat.
+    """
+    if reading.note not in (CARD, OLD_CARD):
+        return _TAKEN
+    ours = reading.note == CARD and isinstance(reading.items[0], Inbound)
+    return _json(200, buttons.toast(results[0])) if ours else _PRESSED
 
 
 def _unsealed(outer: dict[str, object], proof: Proof) -> dict[str, object] | None:
@@ -113,6 +122,8 @@ def _meaning(frame: Envelope, identity: Identity) -> Reading | Answer:
             found = messages.edited(frame.event, identity, frame.sent)
         case "2", "im.message.recalled_v1":
             found = messages.recalled(frame.event)
+        case "2", "card.action.trigger":
+            return Reading((buttons.pressed(frame),), note=CARD)
         case "1", "message":
             found = messages.old(frame.event, identity, frame.sent)
         case _:
@@ -120,7 +131,7 @@ def _meaning(frame: Envelope, identity: Identity) -> Reading | Answer:
     return _NOT_YET if found is None else Reading((found,))
 
 
-def _json(status: int, value: dict[str, str], **headers: str) -> Answer:
+def _json(status: int, value: dict[str, Any], **headers: str) -> Answer:
     return Answer(status, json.dumps(value).encode(), headers=headers)
 
 

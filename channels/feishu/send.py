@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from bridge.channel import Delivered, OutboundFile, OutboundPart, Refused, SendOutcome, Withdrawn
 from bridge.channel.markdown import plain
 from bridge.channel.text import clean
-from channels.feishu import codes, rich
+from channels.feishu import buttons, codes, rich
 from channels.feishu.api import Api, Result, segment
 from channels.feishu.inline import words
 from channels.feishu.mentions import defused
@@ -60,6 +60,13 @@ def target(to: str, reply_to: str) -> Target | None:
     return Target(rest, kind, direct, message_id, thread == "thread")
 
 
+def forms_of(part: OutboundPart) -> Iterator[Form]:
+    """The forms for a part, best first: a card where it has buttons."""
+    if part.choices:
+        yield Form.of("interactive", buttons.card(clean(part.text), part.to, part.choices))
+    yield from plain_forms(part.text) if part.notice else text_forms(part.text)
+
+
 def text_forms(markdown: str) -> Iterator[Form]:
     """The forms for what the agent says, best first: rich text where that shows more, and plain text."""
     markdown = clean(markdown)
@@ -99,7 +106,7 @@ class Sender:
 
     async def text(self, part: OutboundPart) -> SendOutcome:
         outcome: SendOutcome | Result = Refused("there is nothing to send")
-        for form in plain_forms(part.text) if part.notice else text_forms(part.text):
+        for form in forms_of(part):
             outcome = await self.form(part, form)
             if not isinstance(outcome, Result):
                 return outcome

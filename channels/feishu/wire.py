@@ -84,6 +84,7 @@ class Envelope:
     token: str = field(repr=False)
     event: Any = field(repr=False)
     sent: str = ""
+    event_id: str = ""
 
 
 class RestSender(BaseModel):
@@ -139,6 +140,7 @@ def envelope(value: dict[str, Any]) -> Envelope:
             app_id=text_of(head, "app_id"),
             event=event,
             sent=text_of(head, "create_time"),
+            event_id=id_of(head, "event_id"),
         )
     return Envelope(
         version="1",

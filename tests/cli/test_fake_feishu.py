@@ -9,6 +9,7 @@ import pytest
 
 from bridge.channel.testing.fakes.feishu import FakeFeishu, Push, Sent
 from bridge.channel.testing.fakes.feishu.events import Note, write
+from bridge.channel.testing.fakes.feishu.world import buttons_of
 from bridge.cli.fake_feishu import Extras
 from bridge.cli.fake_screen import Screen
 from tests.cli.test_fake_play import Stage as Played
@@ -119,3 +120,68 @@ async def test_without_a_person_before_it_the_screen_tells_what_was_done() -> No
     async with stage(interactive=False) as on:
         await on.do("/location x")
         assert on.out.getvalue() == "you      /location x\n"
+
+
+CARD = {
+    "schema": "2.0",
+    "body": {
+        "elements": [
+            {"tag": "div", "text": {"tag": "plain_text", "content": "May I?"}},
+            *(
+                {
+                    "tag": "button",
+                    "text": {"tag": "plain_text", "content": label},
+                    "behaviors": [{"type": "callback", "value": {"v": label}}],
+                }
+                for label in ("Allow", "Refuse")
+            ),
+        ]
+    },
+}
+
+
+def with_card(on: Stage) -> None:
+    content = json.dumps(CARD)
+    card = write(
+        on.fake.world, Note(kind="interactive", content=content, sender=on.fake.app_id, sender_type="app")
+    )
+    buttons = buttons_of("interactive", content)
+    sent = Sent(card.message_id, "", "interactive", "May I?", None, "", card.chat.chat_id, False, (), buttons)
+    on.fake.sent.append(sent)
+
+
+@pytest.mark.parametrize(("typed", "who"), [("2", "ou_fake_owner"), ("2 stranger", "ou_fake_stranger")])
+async def test_a_button_is_pressed_by_its_number_by_anybody(typed: str, who: str) -> None:
+    async with stage(interactive=False) as on:
+        with_card(on)
+        await on.extras.commands()["/press"](typed)
+        (push,) = on.fake.pusher.pushes
+        event = push.event["event"]
+        assert event["action"]["value"] == {"v": "Refuse"}
+        assert event["operator"]["open_id"] == who
+        assert "[Refuse]" in on.out.getvalue()
+
+
+@pytest.mark.parametrize("typed", ["", "0", "3", "x"])
+async def test_a_button_that_is_not_there_is_not_pressed(typed: str) -> None:
+    async with stage() as on:
+        with_card(on)
+        await on.extras.commands()["/press"](typed)
+        assert "no such button" in on.out.getvalue()
+        assert on.fake.pusher.pushes == []
+
+
+async def test_without_any_question_there_is_nothing_to_press() -> None:
+    async with stage() as on:
+        await on.extras.commands()["/press"]("1")
+        assert "no such button" in on.out.getvalue()
+
+
+async def test_what_the_press_is_answered_with_is_shown() -> None:
+    async with stage() as on:
+        push = Push("om_1", {}, body='{"toast": {"content": "Got it"}}')
+        for body in (push.body, "{}", "not json", "[]"):
+            push.body = body
+            await on.extras._pressed(push)
+        assert on.out.getvalue().count("(") == 1
+        assert "(Got it)" in on.out.getvalue()

@@ -2,16 +2,17 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from bridge.channel import FileKind, RemoteFile
 from bridge.channel.testing.clock import FakeClock
 from bridge.ids import ConversationKey
-from bridge.relay.approvals import Approvals, Question, short_id
+from bridge.relay.approvals import Approvals, Question, choices_of, short_id
 from bridge.relay.intake import Policy
 from bridge.relay.payload import conversation_of
+from bridge.relay.texts import Language
 from tests.relay.harness import OWNER, STRANGER, message
 
 MINE = conversation_of(message("m0"))
@@ -185,12 +186,58 @@ def test_a_question_is_shown_with_its_last_part() -> None:
     desk = Desk("a", shown=False)
     desk.questions[0].reply_id = "r1"
 
-    class Part:
-        def __init__(self, reply_id: str, part: int) -> None:
-            self.reply_id, self.part, self.parts = reply_id, part, 2
-
     for part in (Part("r2", 1), Part("r1", 0)):
-        desk.approvals.taken(part, desk.clock.now())  # type: ignore[arg-type] # all that is looked at
+        desk.approvals.taken(cast(Any, part), desk.clock.now())
     assert desk.questions[0].shown_at is None
-    desk.approvals.taken(Part("r1", 1), desk.clock.now())  # type: ignore[arg-type] # all that is looked at
+    desk.approvals.taken(cast(Any, Part("r1", 1)), desk.clock.now())
     assert desk.questions[0].shown_at == desk.clock.now()
+
+
+def button(desk: Desk, approval_id: str, label: str, language: Language = Language.EN) -> str:
+    """What the button with that label tells when it is pressed."""
+    return next(one.value for one in choices_of(approval_id, language) if one.label == label)
+
+
+def test_a_button_answers_its_own_question_once_and_says_so_in_its_language_case_61() -> None:
+    desk = Desk("a", "b")
+    assert (
+        desk.say("", pressed=button(desk, "b", "拒绝", Language.ZH))
+        == f"已拒绝（{short_id('b')}），我不会执行。"
+    )
+    assert decided(desk) == [None, False]
+    again = desk.say("", pressed=button(desk, "b", "Allow"))
+    assert str(again).startswith(STALE)
+    assert decided(desk) == [None, False]
+    assert str(desk.say("", pressed=button(desk, "gone", "Allow"))).startswith(STALE)
+
+
+@pytest.mark.parametrize("changes", [{"sender": STRANGER}, {"group": True}])
+def test_a_button_that_somebody_else_pressed_or_elsewhere_changes_nothing(changes: dict[str, Any]) -> None:
+    desk = Desk("a")
+    said = desk.say("", pressed=button(desk, "a", "Allow"), **changes)
+    assert "only my owner" in str(said).lower()
+    assert decided(desk) == [None]
+
+
+@pytest.mark.parametrize("pressed", ["x", "approve:a", "approve:a:fr", "confirm:a:en"])
+def test_buttons_of_others_are_left_to_others(pressed: str) -> None:
+    desk = Desk("a")
+    assert desk.say("yes", pressed=pressed) is None
+    assert decided(desk) == [None]
+
+
+def test_a_question_has_its_buttons_under_its_last_part_as_long_as_it_waits() -> None:
+    desk = Desk("a")
+    question = desk.questions[0]
+    question.reply_id, question.choices = "r1", choices_of("a", Language.EN)
+    first, last, other = Part("r1", 0), Part("r1", 1), Part("r2", 1)
+    assert [len(desk.approvals.choices(cast(Any, part))) for part in (first, last, other)] == [0, 2, 0]
+    question.decide(True)
+    assert desk.approvals.choices(cast(Any, last)) == ()
+
+
+class Part:
+    """All that is looked at of one."""
+
+    def __init__(self, reply_id: str, part: int) -> None:
+        self.reply_id, self.part, self.parts = reply_id, part, 2

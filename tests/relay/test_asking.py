@@ -8,7 +8,7 @@ import pytest
 
 from bridge.channel import Answer, Ask, Request
 from bridge.channel.markdown import plain
-from bridge.channel.testing.clock import settle
+from bridge.channel.testing.clock import settle, until
 from bridge.errors import StoreError
 from bridge.relay.approvals import short_id
 from bridge.relay.asking import ARGUMENT_BYTES, question_text, standing_still
@@ -181,11 +181,13 @@ class AskedChannel(PushedChannel):
 async def test_where_replies_are_fetched_a_word_answers_as_soon_as_the_question_is_there() -> None:
     async with asking_desk(AskedChannel()) as here:
         await here.say("write it")
-        await settle()
+        open_now = here.account._approvals._open
+        await until(lambda: any(question.shown_at for question in open_now.values()))
         await here.say("yes")
-        await settle()
-        body = (await here.push(path="/replies")).body.decode()
-        assert body.endswith("written")
+        body = ""
+        while not body.endswith("written"):
+            await settle()
+            body = (await here.push(path="/replies")).body.decode()
         assert resolved(here) == [True]
 
 
@@ -237,3 +239,16 @@ def test_where_no_arguments_were_told_the_server_s_summary_stands() -> None:
     assert "Folder: " + "f" * 297 in question_text(
         Call("a1", "t" * 100, None, "", "f" * 400), "k7", "10", Language.EN
     )
+
+
+async def test_a_question_has_buttons_and_a_press_answers_it() -> None:
+    async with asking_desk() as here:
+        await asked(here)
+        choices = here.channel.sent[0].choices
+        assert [one.label for one in choices] == ["Allow", "Refuse"]
+        await here.say("", pressed="of another bot's")
+        await here.say("", pressed=choices[0].value)
+        assert (await here.answered(3))[1:] == [f"Approved ({ID}). I go on.", "written"]
+        await here.say("", pressed=choices[1].value)
+        assert "no longer valid" in (await here.answered(4))[3]
+        assert here.server.frames("turn.start")[1:] == []

@@ -154,3 +154,9 @@ def test_a_flood_of_commands_is_only_seen() -> None:
     room = FakeRoom(enough=True)
     decision = classify(MESSAGE, conversation_of(MESSAGE), owner(), room, ahead=ahead)
     assert decision == Decision(Fate.SEEN, "too_many_commands")
+
+
+def test_a_button_that_nobody_knows_is_only_seen_and_never_work_case_61() -> None:
+    press = replace(MESSAGE, text="", pressed="allow")
+    assert decide(press, owner(), FakeRoom()) == Decision(Fate.SEEN, "pressed")
+    assert decide(replace(press, text="allow"), owner(), FakeRoom()).fate is Fate.SEEN

@@ -296,9 +296,9 @@ async def test_a_turn_that_asks_is_taken_up_where_it_was_left() -> None:
             again = bool(peer.session_id)
             await super()._attach(peer, frame)
             if not again:
-                self.attached.append(peer)
+                attached.append(peer)
 
-        attached: list[Peer] = []
+    attached: list[Peer] = []
 
     told = [
         ("turn.started", "m1", {}),
@@ -318,7 +318,7 @@ async def test_a_turn_that_asks_is_taken_up_where_it_was_left() -> None:
         async with asyncio.TaskGroup() as tasks:
             turn = tasks.create_task(session.resume())
             await until(lambda: bool(server.frames("approval.resolve")))
-            peer = server.attached[0]
+            peer = attached[0]
             await peer.turn("assistant.completed", "m1", content="written")
             await peer.turn("turn.completed", "m1", steps=1, usage={})
         assert turn.result().text == "written"

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from bridge.channel import (
     Answer,
+    Choice,
     CredentialsError,
     Delivered,
     OutboundFile,
@@ -20,7 +22,7 @@ from bridge.channel import (
     UnreachableError,
     Withdrawn,
 )
-from bridge.channel.testing.clock import settle
+from bridge.channel.testing.clock import START, settle
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId
 from bridge.logs import get_logger
 from bridge.meter import AccountMeter, Try
@@ -28,7 +30,16 @@ from bridge.relay import outbox, ways
 from bridge.relay.offers import Offer, Offers
 from bridge.relay.outbox import Address, ReplyFile
 from bridge.relay.texts import Language, Text, say
-from bridge.relay.ways import SEND_SECONDS, BySending, Counted, InResponse, Way, Ways, send_seconds
+from bridge.relay.ways import (
+    SEND_SECONDS,
+    BySending,
+    Counted,
+    InResponse,
+    NoQuestions,
+    Way,
+    Ways,
+    send_seconds,
+)
 from bridge.store.contract import OutboxPart, PartKind
 from tests.relay.harness import PushedChannel
 from tests.relay.responding import RespondingChannel, SilentChannel
@@ -304,3 +315,29 @@ async def test_how_each_try_ends_is_counted_and_changed_in_nothing(ends: Any, co
     way.leave()
     assert inner.left
     assert meter.tries == {counted: 1}
+
+
+async def test_a_question_offers_its_answers_and_only_where_it_is_sent() -> None:
+    class Questions:
+        def taken(self, part: OutboxPart, at: datetime) -> None:
+            raise AssertionError
+
+        def choices(self, part: OutboxPart) -> tuple[Choice, ...]:
+            return (Choice("v", part.body),)
+
+    channel = PushedChannel()
+    way = Ways(channel, Offers(), LOG, Questions()).find(text_part("May I?"))
+    assert way is not None
+    await way.send(text_part("May I?"), more=False)
+    plain = found(channel)
+    assert plain is not None
+    await plain.send(text_part("hi"), more=False)
+    asked, said = channel.sent
+    assert isinstance(asked, OutboundPart)
+    assert isinstance(said, OutboundPart)
+    assert (asked.choices, said.choices) == ((Choice("v", "May I?"),), ())
+
+
+def test_nobody_who_asks_has_nothing_to_be_told_of() -> None:
+    NoQuestions().taken(text_part(), START)
+    assert NoQuestions().choices(text_part()) == ()

@@ -26,8 +26,9 @@ def test_the_policy_decides_by_risk(policy: Policy, read_only: Decision, other: 
 async def test_each_question_is_answered_by_the_id_that_was_given_out() -> None:
     approvals, ids = Approvals(), list[str]()
 
-    async def announce(approval_id: str) -> None:
+    async def announce(approval_id: str) -> tuple[()]:
         ids.append(approval_id)
+        return ()
 
     async with asyncio.TaskGroup() as tasks:
         first = tasks.create_task(approvals.ask(announce, 0))
@@ -41,12 +42,13 @@ async def test_each_question_is_answered_by_the_id_that_was_given_out() -> None:
 async def test_a_question_is_answered_once() -> None:
     approvals, ids = Approvals(), list[str]()
 
-    async def announce(approval_id: str) -> None:
+    async def announce(approval_id: str) -> tuple[()]:
         ids.append(approval_id)
         approvals.resolve(approval_id, True)
         with pytest.raises(RequestError) as error:
             approvals.resolve(approval_id, False)
         assert error.value.code == "approval_not_found"
+        return ()
 
     assert await approvals.ask(announce, 0) is True
 
@@ -54,8 +56,9 @@ async def test_a_question_is_answered_once() -> None:
 async def test_cancelling_withdraws_the_question() -> None:
     approvals, ids = Approvals(), list[str]()
 
-    async def announce(approval_id: str) -> None:
+    async def announce(approval_id: str) -> tuple[()]:
         ids.append(approval_id)
+        return ()
 
     async with asyncio.TaskGroup() as tasks:
         asking = tasks.create_task(approvals.ask(announce, 0))
@@ -68,8 +71,9 @@ async def test_cancelling_withdraws_the_question() -> None:
 async def test_a_question_that_nobody_answers_in_time_is_denied_and_withdrawn() -> None:
     approvals, ids = Approvals(), list[str]()
 
-    async def announce(approval_id: str) -> None:
+    async def announce(approval_id: str) -> tuple[()]:
         ids.append(approval_id)
+        return ()
 
     assert await approvals.ask(announce, 0.01) is False
     with pytest.raises(RequestError):

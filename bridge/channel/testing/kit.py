@@ -112,6 +112,19 @@ class PushedKit(Protocol):
 
 
 @runtime_checkable
+class ButtonsKit(Protocol):
+    """The buttons of a platform that has them."""
+
+    def buttons(self) -> list[str]:
+        """What the buttons under the bot's last message say."""
+        ...
+
+    def press(self, label: str, sender: str) -> Request:
+        """The request, rightly signed, that the platform would make when ``sender`` presses one of them."""
+        ...
+
+
+@runtime_checkable
 class RespondsKit(Protocol):
     """The other side of ``RepliesInResponse``."""
 
@@ -143,6 +156,7 @@ class FilesKit(Protocol):
 
 
 __all__ = [
+    "ButtonsKit",
     "FilesKit",
     "Kit",
     "KitFile",

@@ -22,12 +22,12 @@ from typing import Any
 
 import pytest
 
-from bridge.channel.testing.checks import files, polled, pushed, responding, rim, sending
+from bridge.channel.testing.checks import buttons, files, polled, pushed, responding, rim, sending
 from bridge.registry import channels, kits
 
 CHECKS: dict[str, Callable[[Any], None]] = {
     name: check
-    for part in (rim, pushed, polled, sending, responding, files)
+    for part in (rim, pushed, polled, sending, buttons, responding, files)
     for name, check in vars(part).items()
     if name.startswith("test_")
 }

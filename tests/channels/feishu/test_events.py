@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge.channel import Answer, Edited, Identity, Ignored, Inbound, Reading, Recalled, Unreadable
+from bridge.channel import Answer, Claimed, Edited, Identity, Ignored, Inbound, Reading, Recalled, Unreadable
 from channels.feishu.events import Proof, acknowledge, read_request
 from channels.feishu.references import Link
 from tests.channels.feishu.support import (
@@ -42,7 +42,7 @@ def test_requests_end_as_with_the_official_kit_but_a_bad_one_is_no_fault_of_ours
     answer = ask(row)
     if isinstance(answer, Reading):
         assert row["peer_status"] in (200, None)
-        assert acknowledge(answer).body == b'{"msg": "success"}'
+        assert acknowledge(answer, [Claimed.ACCEPTED]).body == b'{"msg": "success"}'
     elif row["peer_status"] == 200:
         assert (answer.status, json.loads(answer.body)) == (200, json.loads(row["peer_body"]))
     else:
@@ -123,7 +123,7 @@ def test_case_17_other_events_are_acknowledged_and_start_nothing(kind: str) -> N
     reading = read(message_event(event_type=kind))
     assert isinstance(reading, Reading)
     assert reading.items == (Ignored("event"),)
-    assert acknowledge(reading).status == 200
+    assert acknowledge(reading, [Claimed.IGNORED]).status == 200
 
 
 def test_edits_and_recalls_are_events_of_their_own_kind() -> None:
@@ -342,7 +342,7 @@ def test_only_a_post_to_the_address_itself_is_an_event() -> None:
 def test_a_press_on_a_button_is_acknowledged_with_an_empty_object() -> None:
     reading = read(message_event(event_type="card.action.trigger"))
     assert isinstance(reading, Reading)
-    assert (reading.items, acknowledge(reading).body) == ((Ignored("event"),), b"{}")
+    assert (reading.items, acknowledge(reading, [Claimed.IGNORED]).body) == ((Ignored("event"),), b"{}")
 
 
 @pytest.mark.parametrize("key", ["", "an encrypt key"])
@@ -356,11 +356,28 @@ def test_a_press_on_an_old_card_is_acknowledged_when_the_token_signed_it(key: st
     }
     reading = read_request(request(body, headers), BOT, Proof("cli_app", key, row["verification_token"]))
     assert isinstance(reading, Reading)
-    assert acknowledge(reading).body == b"{}"
+    assert acknowledge(reading, [Claimed.IGNORED]).body == b"{}"
     for token in ("another token", ""):
         refused = read_request(request(body, headers), BOT, Proof("cli_app", key, token))
         assert isinstance(refused, Answer)
         assert refused.body == UNPROVEN
+
+
+def test_a_press_on_a_button_of_ours_is_an_item_and_told_by_a_toast() -> None:
+    action = {"value": {"choice": "c", "to": "p2p:oc_1"}}
+    press = {
+        "operator": {"open_id": "ou_1"},
+        "action": action,
+        "context": {"open_message_id": "om_1", "open_chat_id": "oc_1"},
+    }
+    event = message_event(event_type="card.action.trigger")
+    reading = read({**event, "event": press})
+    assert isinstance(reading, Reading)
+    (item,) = reading.items
+    assert isinstance(item, Inbound)
+    assert (item.pressed, item.text, item.sender) == ("c", "", "ou_1")
+    assert json.loads(acknowledge(reading, [Claimed.ACCEPTED]).body)["toast"]["type"] == "info"
+    assert json.loads(acknowledge(reading, [Claimed.IGNORED]).body)["toast"]["type"] == "warning"
 
 
 def old(event: dict[str, Any]) -> dict[str, Any]:

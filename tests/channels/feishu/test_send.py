@@ -1,11 +1,14 @@
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from bridge.channel import (
+    Choice,
     CredentialsError,
     Delivered,
+    OutboundPart,
     OutcomeUnknownError,
     Refused,
     Unit,
@@ -16,7 +19,7 @@ from bridge.channel.testing.clock import FakeClock
 from bridge.channel.testing.fakes.feishu import OWNER, FakeFeishu, Fault, Refusal, throttled
 from bridge.channel.testing.fakes.feishu.rules import notified
 from channels.feishu import SPEC
-from channels.feishu.send import Target, target, text_forms
+from channels.feishu.send import Target, forms_of, target, text_forms
 from tests.channels.feishu.platform import adapter, part
 
 CALL = re.compile(
@@ -370,3 +373,11 @@ async def test_ids_of_others_stay_one_part_of_the_address() -> None:
     async with FakeFeishu() as fake, adapter(fake) as feishu:
         assert isinstance(await feishu.send(part(reply_to="../../x?a=b#c")), Refused)
         assert fake.requests[-1] == "POST /open-apis/im/v1/messages/../../x?a=b#c/reply"
+
+
+def test_a_part_with_choices_is_a_card_and_a_text_where_the_card_is_refused() -> None:
+    part = OutboundPart("p2p:oc_1", "", "c" * 32, "May I?", notice="approval", choices=(Choice("v", "Yes"),))
+    kinds = [form.kind for form in forms_of(part)]
+    assert kinds == ["interactive", "text", "post"]
+    assert [form.kind for form in forms_of(replace(part, choices=()))] == ["text", "post"]
+    assert next(forms_of(replace(part, choices=(), notice="", text="**b**"))).kind == "post"

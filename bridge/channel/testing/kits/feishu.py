@@ -19,7 +19,7 @@ from bridge.channel.testing.fakes.feishu import (
     Sent,
     throttled,
 )
-from bridge.channel.testing.fakes.feishu.events import envelope, received, write
+from bridge.channel.testing.fakes.feishu.events import envelope, pressed, received, write
 from bridge.channel.testing.fakes.feishu.seal import seal, sign
 from bridge.channel.testing.fakes.feishu.world import BOT
 from bridge.channel.testing.kit import KitFile, KitMessage, KitSent, Trouble
@@ -36,7 +36,7 @@ _KINDS = {"image": FileKind.IMAGE, "audio": FileKind.AUDIO, "video": FileKind.VI
 
 
 class FeishuKit:
-    """Kit, PushedKit and FilesKit in one."""
+    """Kit, PushedKit, ButtonsKit and FilesKit in one."""
 
     def __init__(self) -> None:
         self.fake = FakeFeishu()
@@ -113,6 +113,17 @@ class FeishuKit:
             Note("not to the bot", group=True, mention=False),
         ]
         return [self._request(each) for each in (read, *(self._received(note) for note in notes))]
+
+    def buttons(self) -> list[str]:
+        return [each.label for each in self.fake.sent[-1].buttons]
+
+    def press(self, label: str, sender: str) -> Request:
+        fake, sent = self.fake, self.fake.sent[-1]
+        value = next(each.value for each in sent.buttons if each.label == label)
+        card, world = fake.world.messages[sent.message_id], fake.world
+        return self._request(
+            pressed(value, card, sender, world.new_id("ev"), fake.app_id, fake.token, world.now_ms())
+        )
 
     def remote(self, file: KitFile) -> RemoteFile:
         message = write(self.fake.world, Note(files=(FakeFile(file.name, file.mime, file.data),)))

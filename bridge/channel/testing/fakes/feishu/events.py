@@ -130,6 +130,20 @@ def received(
     return envelope(kind, event, event_id, app_id, token, message.update_ms or message.create_ms)
 
 
+def pressed(
+    value: dict[str, Any], card: Message, sender: str, event_id: str, app_id: str, token: str, at_ms: int
+) -> dict[str, Any]:
+    """``card.action.trigger``"""
+    event = {
+        "operator": {**_ids(sender), "tenant_key": "t"},
+        "token": f"c-{event_id}",
+        "action": {"value": value, "tag": "button"},
+        "host": "im_message",
+        "context": {"open_message_id": card.message_id, "open_chat_id": card.chat.chat_id},
+    }
+    return envelope("card.action.trigger", event, event_id, app_id, token, at_ms)
+
+
 def recalled(message: Message, event_id: str, app_id: str, token: str, at_ms: int) -> dict[str, Any]:
     """``im.message.recalled_v1``"""
     event = {

@@ -10,7 +10,16 @@ from aiohttp import BodyPartReader, web
 
 from bridge.channel.testing.fakes.feishu import rules
 from bridge.channel.testing.fakes.feishu.rules import RefusedError
-from bridge.channel.testing.fakes.feishu.world import BOT, Chat, Message, Sent, Upload, World, content_text
+from bridge.channel.testing.fakes.feishu.world import (
+    BOT,
+    Chat,
+    Message,
+    Sent,
+    Upload,
+    World,
+    buttons_of,
+    content_text,
+)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -173,6 +182,7 @@ class Interface:
                 chat.chat_id,
                 bool(body.get("reply_in_thread")),
                 rules.notified(kind, content),
+                buttons_of(kind, content),
             )
         )
         return message

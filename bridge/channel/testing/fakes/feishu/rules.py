@@ -23,6 +23,12 @@ _KINDS = frozenset(
 _TAGS = frozenset({"text", "a", "at", "img", "media", "emotion", "hr", "code_block", "md"})
 _ALONE = frozenset({"img", "media", "hr", "code_block", "md"})
 _STYLES = frozenset({"bold", "italic", "underline", "lineThrough"})
+_UPLOADS: dict[str, frozenset[str] | set[str]] = {
+    "audio": {"opus"},
+    "media": {"mp4"},
+    "file": FILE_TYPES - {"opus", "mp4"},
+}
+_ELEMENTS = 200
 _LANGUAGES = frozenset(
     "python c cpp go java kotlin swift php ruby rust javascript typescript bash shell sql json xml yaml html"
     " thrift".split()
@@ -75,14 +81,12 @@ def _check_content(world: World, kind: str, content: str) -> None:
                 raise RefusedError(230001, "text is empty")
         case "post":
             _check_post(value)
+        case "interactive":
+            _check_card(value)
         case "image":
             _check_upload(world, value.get("image_key"), {"image"}, 230001)
-        case "audio":
-            _check_upload(world, value.get("file_key"), {"opus"}, 230055)
-        case "media":
-            _check_upload(world, value.get("file_key"), {"mp4"}, 230055)
-        case "file":
-            _check_upload(world, value.get("file_key"), FILE_TYPES - {"opus", "mp4"}, 230055)
+        case "audio" | "media" | "file":
+            _check_upload(world, value.get("file_key"), _UPLOADS[kind], 230055)
 
 
 def _check_upload(world: World, key: object, kinds: set[str] | frozenset[str], code: int) -> None:
@@ -91,6 +95,33 @@ def _check_upload(world: World, key: object, kinds: set[str] | frozenset[str], c
         raise RefusedError(230001, "the key is not of this bot")
     if upload.kind not in kinds:
         raise RefusedError(code, "the type of file does not match the type of message")
+
+
+def _check_card(value: dict[str, Any]) -> None:
+    """As far as the bot makes cards: of version 2, with texts and buttons that call back."""
+    body = value.get("body")
+    elements = body.get("elements") if isinstance(body, dict) else None
+    if value.get("schema") != "2.0" or not isinstance(elements, list) or not 0 < len(elements) <= _ELEMENTS:
+        raise RefusedError(230099, "Failed to create card content, ext=ErrCode: 200621")
+    for element in elements:
+        if not isinstance(element, dict) or not _is_element(element):
+            raise RefusedError(230099, "Failed to create card content, ext=ErrCode: 200861")
+
+
+def _is_element(element: dict[str, Any]) -> bool:
+    if element.get("tag") == "markdown":
+        return isinstance(element.get("content"), str)
+    text = element.get("text")
+    words = isinstance(text, dict) and text.get("tag") in ("plain_text", "lark_md")
+    if element.get("tag") == "div":
+        return words
+    behaviors = element.get("behaviors")
+    calls = isinstance(behaviors, list) and bool(behaviors) and all(map(_is_callback, behaviors))
+    return element.get("tag") == "button" and words and calls
+
+
+def _is_callback(behavior: Any) -> bool:
+    return isinstance(behavior, dict) and behavior.get("type") == "callback" and "value" in behavior
 
 
 def _check_post(value: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from bridge.channel.testing.fakes.feishu.events import (
     Note,
     edit,
     forward,
+    pressed,
     recalled,
     received,
     write,
@@ -25,7 +26,7 @@ from bridge.channel.testing.fakes.feishu.events import (
 from bridge.channel.testing.fakes.feishu.interface import Handler, Interface
 from bridge.channel.testing.fakes.feishu.push import ACK_SECONDS, DELAYS, Push, Pusher
 from bridge.channel.testing.fakes.feishu.rules import RefusedError
-from bridge.channel.testing.fakes.feishu.world import Sent, World
+from bridge.channel.testing.fakes.feishu.world import OWNER, Sent, World
 from bridge.clock import Clock
 
 _MAX_BODY = 64 * 1024 * 1024
@@ -185,6 +186,17 @@ class FakeFeishu:
         message.recalled = True
         event = recalled(message, self.world.new_id("ev"), self.app_id, self.token, self.world.now_ms())
         return await self._deliver(Push(message_id, event))
+
+    async def press(self, sent: Sent, label: str, sender: str = OWNER) -> Push:
+        """Let a person press a button; ``Push.body`` is what the bot answered, a toast for example."""
+        value = next(each.value for each in sent.buttons if each.label == label)
+        card, event_id = self.world.messages[sent.message_id], self.world.new_id("ev")
+        event = pressed(value, card, sender, event_id, self.app_id, self.token, self.world.now_ms())
+        return await self._deliver(Push(sent.message_id, event))
+
+    async def again(self, push: Push) -> Push:
+        """Deliver the very same event once more, as the platform does at times."""
+        return await self._deliver(Push(push.message_id, push.event))
 
     async def release(self, *, backwards: bool = False) -> list[Push]:
         """Push what was held while ``holding``, in order or ``backwards``."""

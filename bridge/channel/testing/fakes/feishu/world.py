@@ -60,6 +60,14 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Button:
+    """A button of a card, and the value that pressing it tells the bot."""
+
+    label: str
+    value: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Sent:
     """What the bot's side of a chat shows. ``mentions`` are those whom it notified."""
 
@@ -72,6 +80,7 @@ class Sent:
     chat_id: str
     in_thread: bool
     mentions: tuple[str, ...]
+    buttons: tuple[Button, ...] = ()
 
 
 class World:
@@ -137,10 +146,28 @@ def content_text(kind: str, content: str) -> str:
     value = json.loads(content)
     if kind == "text":
         return str(value["text"])
+    if kind == "interactive":
+        return "\n".join(filter(None, (_card_words(each) for each in value["body"]["elements"])))
     if kind != "post":
         return ""
     (post,) = value.values()
     return "\n".join("".join(map(_words, row)) for row in post["content"])
+
+
+def buttons_of(kind: str, content: str) -> tuple[Button, ...]:
+    """The buttons of a card, in order."""
+    elements = json.loads(content)["body"]["elements"] if kind == "interactive" else []
+    return tuple(
+        Button(each["text"]["content"], each["behaviors"][0]["value"])
+        for each in elements
+        if each["tag"] == "button"
+    )
+
+
+def _card_words(element: dict[str, Any]) -> str:
+    if element["tag"] == "markdown":
+        return str(element["content"])
+    return str(element["text"]["content"]) if element["tag"] == "div" else ""
 
 
 def _words(element: dict[str, Any]) -> str:

@@ -140,3 +140,40 @@ def test_files_are_judged_by_type_name_and_size() -> None:
     assert file_code("stream", "", b"x") == 234001
     assert file_code("stream", "a", b"") == 234010
     assert file_code("stream", "a", bytes(FILE_BYTES + 1)) == 234006
+
+
+def card(*elements: Any, **changes: Any) -> dict[str, Any]:
+    return {"schema": "2.0", "body": {"elements": list(elements)}, **changes}
+
+
+WORDS = {"tag": "div", "text": {"tag": "plain_text", "content": "May I?"}}
+BUTTON = {
+    "tag": "button",
+    "text": {"tag": "plain_text", "content": "Yes"},
+    "behaviors": [{"type": "callback", "value": {"v": 1}}],
+}
+
+
+def test_a_card_has_texts_and_buttons_that_call_back() -> None:
+    assert code("interactive", card(WORDS, BUTTON, {"tag": "markdown", "content": "**b**"})) == 0
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        card(),
+        card(WORDS, schema="1.0"),
+        card(WORDS, body=None),
+        card("x"),
+        card({"tag": "action", "actions": []}),
+        card({"tag": "note", "text": WORDS["text"]}),
+        card({"tag": "markdown"}),
+        card({"tag": "div", "text": "x"}),
+        card({**BUTTON, "behaviors": []}),
+        card({**BUTTON, "behaviors": [{"type": "open_url"}]}),
+        card({**BUTTON, "text": {"tag": "x"}}),
+        card(*[WORDS] * 201),
+    ],
+)
+def test_other_cards_are_refused(content: dict[str, Any]) -> None:
+    assert code("interactive", content) == 230099

@@ -7,7 +7,18 @@ import pytest
 from aiohttp import web
 
 from bridge.channel.testing.clock import START, FakeClock, settle
-from bridge.channel.testing.fakes.feishu import OWNER, FakeFeishu, Fault, Note, Refusal, throttled
+from bridge.channel.testing.fakes.feishu import (
+    OWNER,
+    STRANGER,
+    Button,
+    FakeFeishu,
+    Fault,
+    Note,
+    Refusal,
+    Sent,
+    throttled,
+)
+from bridge.channel.testing.fakes.feishu.events import write
 
 INFO = "/open-apis/bot/v3/info"
 
@@ -161,3 +172,20 @@ async def test_waiting_for_what_the_bot_sends_has_an_end() -> None:
 async def test_without_a_bot_a_push_has_no_answer_and_leaving_ends_what_is_left() -> None:
     async with FakeFeishu(to="http://127.0.0.1:1/", clock=FakeClock()) as fake:
         assert (await fake.say("hi")).statuses == [0]
+
+
+async def test_a_button_is_pressed_by_whoever_and_told_again_as_it_was() -> None:
+    async with bot() as (to, came), FakeFeishu(to=to, delays=()) as fake:
+        card = write(fake.world, Note("card"))
+        buttons = (Button("Yes", {"v": 1}), Button("No", {"v": 2}))
+        sent = Sent(card.message_id, "", "interactive", "", None, "", card.chat.chat_id, False, (), buttons)
+        push = await fake.press(sent, "No", STRANGER)
+        event = push.event["event"]
+        assert event["action"]["value"] == {"v": 2}
+        assert event["operator"]["open_id"] == STRANGER
+        assert event["context"] == {"open_message_id": card.message_id, "open_chat_id": card.chat.chat_id}
+        again = await fake.again(push)
+        assert again.event == push.event
+        other = await fake.press(sent, "No", STRANGER)
+        assert other.event["header"]["event_id"] != push.event["header"]["event_id"]
+        assert len(came) == 3

@@ -1,7 +1,14 @@
 import json
 
 from bridge.channel.testing.clock import FakeClock
-from bridge.channel.testing.fakes.feishu.world import UUID_SECONDS, Message, World, content_text
+from bridge.channel.testing.fakes.feishu.world import (
+    UUID_SECONDS,
+    Button,
+    Message,
+    World,
+    buttons_of,
+    content_text,
+)
 
 
 def message(world: World, message_id: str, upper: str = "") -> Message:
@@ -57,3 +64,16 @@ def test_words_are_found_in_texts_and_posts() -> None:
     shown = content_text("post", json.dumps({"zh_cn": {"content": rows}}))
     assert shown == "a b (https://x)\n———\nhttps://x"
     assert content_text("image", "{}") == ""
+
+
+def test_words_and_buttons_are_found_in_cards() -> None:
+    button = {
+        "tag": "button",
+        "text": {"tag": "plain_text", "content": "Yes"},
+        "behaviors": [{"type": "callback", "value": {"v": 1}}],
+    }
+    words = {"tag": "div", "text": {"tag": "plain_text", "content": "May I?"}}
+    content = json.dumps({"body": {"elements": [words, {"tag": "markdown", "content": "please"}, button]}})
+    assert content_text("interactive", content) == "May I?\nplease"
+    assert buttons_of("interactive", content) == (Button("Yes", {"v": 1}),)
+    assert buttons_of("text", '{"text": "x"}') == ()

@@ -159,6 +159,9 @@ async def test_the_component_is_run_and_reached_by_the_listener(tmp_path: Path) 
             while health.snapshot.state is not State.CONNECTED:
                 await asyncio.sleep(0.001)
             run.cancel()
+        assert account.takes("hello")
+        assert not account.takes("hello" * 100_000)
+        account.drop_reply("unknown")
         answer = await route.handle(REQUEST)  # it does not run
         assert isinstance(answer, Answer)
         assert answer.status == 503

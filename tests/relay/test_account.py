@@ -19,10 +19,14 @@ from bridge.channel import (
     FileWanted,
     Follow,
     Ignored,
+    Inbound,
     Item,
+    Limit,
     LiveTurn,
     RemoteFile,
     Request,
+    Unit,
+    UnreachableError,
     Unreadable,
     WaitingPart,
 )
@@ -30,10 +34,23 @@ from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.errors import StoreError
 from bridge.meter import StoreMeter
 from bridge.relay.account import Account
+from bridge.relay.ahead import Ahead, Said
 from bridge.relay.outbox import ReplyFile
+from bridge.relay.payload import conversation_of
 from bridge.relay.silence import BATCH_ITEMS
 from bridge.relay.texts import Language, Text, say
-from bridge.store.contract import Claim, CountsOf, OpenMessages, PartsOf, Query, Step, Store
+from bridge.store.contract import (
+    Claim,
+    CountsOf,
+    Hold,
+    OpenMessages,
+    OpenParts,
+    PartsOf,
+    PartState,
+    Query,
+    Step,
+    Store,
+)
 from bridge.store.sqlite import open_store
 from bridge.store.workers import InlineWorker
 from tests.relay.harness import (
@@ -662,3 +679,43 @@ async def test_a_poll_that_brings_nothing_new_costs_no_durable_step() -> None:
             await until(lambda: channel.polled == ["", "c1", "c1", "c1", "c2"])
             running.cancel()
     assert meter.steps == 4  # bound, recovered, and the checkpoint moved twice
+
+
+async def test_a_text_is_one_message_as_long_as_the_platform_takes_it() -> None:
+    async with desk(spec={"text_limit": Limit(10, Unit.CODEPOINTS)}) as here:
+        assert here.account.takes("是" * 10)
+        assert not here.account.takes("是" * 11)
+
+
+async def test_a_reply_that_was_ended_elsewhere_is_not_sent_any_more() -> None:
+    channel = PushedChannel()
+    channel.outcomes = [UnreachableError("away")]
+    async with desk(channel) as here:
+        await here.account.post("u1", "hello", [])
+        await settle()
+        (part,) = await here.store.get(OpenParts(NAME))
+        await here.store.do(Hold(part.part_id, PartState.EXPIRED, "", 1, "not asked any more"))
+        here.account.drop_reply(part.reply_id)
+        await here.clock.advance(60)
+        await settle()
+        assert channel.texts() == ["hello"]
+    async with desk(run=False) as stopped:
+        stopped.account.drop_reply("r")
+
+
+async def test_a_plain_word_answers_no_question_of_the_daemon_s_while_an_approval_waits_beside_it() -> None:
+    acted: list[str] = []
+
+    def answer(item: Inbound) -> Said | None:
+        return Said("noted", lambda: acted.append(item.text)) if item.text == "yes" else None
+
+    async with desk(ahead=Ahead(for_answered=[answer])) as here:
+        approvals = here.account._approvals
+        approvals.open("a1", conversation_of(message("m", "yes")), 60)
+        await here.say("yes")
+        assert await here.answered(1) == [say(Text.QUESTION_WHICH, Language.EN)]
+        assert acted == []
+        approvals.close("a1")
+        await here.say("yes")
+        assert (await here.answered(2))[1] == "noted"
+        assert acted == ["yes"]

@@ -119,6 +119,14 @@ async def test_the_owner_s_last_direct_chat_is_remembered_when_a_message_is_clai
         assert await chats(here.store) == [(OWNER, f"to-{OWNER}", "zh")]
 
 
+async def test_a_chat_in_which_the_owner_sent_a_command_alone_is_remembered_too() -> None:
+    async with desk() as here:
+        await here.say("/status", STRANGER)
+        await here.say("/status")
+        await here.answered(2)
+        assert [owner for owner, _, _ in await chats(here.store)] == [OWNER]
+
+
 class Counting:
     def __init__(self, fails: bool = False) -> None:
         self.steps: list[NoteOwner] = []

@@ -65,7 +65,7 @@ WATCH_SECONDS = 2.0
 HELD_DAYS = 7
 COPY_DAYS = 7
 SPARE_DESCRIPTORS = 512  # for the store, connections to platforms, files
-RUNNING = "running"  # remembered while it serves: what is found at a start has crashed
+RUNNING, CRASHED = "running", "crashed"  # what is remembered of daemons
 CONSOLE = "console"  # whoever reaches this channel is taken for the owner: it has a socket of its own
 
 log = get_logger(__name__)
@@ -158,7 +158,7 @@ class Daemon:
                 await self._serve(store, planner, owners, agent, ready)
             finally:
                 if self._stop.done() and not self._stop.cancelled() and self._stop.result() == 0:
-                    await self._mark(store, "")
+                    await self._remember(store, RUNNING, "")
 
     async def _serve(
         self, store: Store, planner: Planner, owners: Owners, agent: Agent, ready: Callable[[Ready], None]
@@ -173,7 +173,7 @@ class Daemon:
         port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         started, console = asyncio.Event(), asyncio.Event()
         notices = Notices(store, self._clock, self._reach(store), log)
-        crashed = await store.get(ToldOf(RUNNING))
+        crashed = await self._last_crash(store)
         async with asyncio.TaskGroup() as tasks:
 
             def keep(name: str, part: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -194,7 +194,7 @@ class Daemon:
             await started.wait()
             await console.wait()
             await self._settle()
-            await self._mark(store, f"since {unix_ms(self._clock.now())}")
+            await self._remember(store, RUNNING, f"since {unix_ms(self._clock.now())}")
             address = f"http://{_shown(self._config.web.host)}:{await port}"
             log.info("daemon.ready", version=VERSION, pid=os.getpid(), address=address)
             ready(Ready(address, tuple(self._supervisor.snapshots())))
@@ -369,10 +369,16 @@ class Daemon:
         await asyncio.shield(self._stop)
         raise _StopError
 
-    async def _mark(self, store: Store, running: str) -> None:
-        """Remember that this daemon serves, or, by "", that it was stopped and has not crashed."""
+    async def _last_crash(self, store: Store) -> str:
+        """The last daemon here that was not stopped, by when it began to serve; "" for none."""
+        if found := await store.get(ToldOf(RUNNING)):
+            await self._remember(store, CRASHED, found)
+        return await store.get(ToldOf(CRASHED))
+
+    async def _remember(self, store: Store, what: str, state: str) -> None:
+        """``RUNNING`` is a state while a daemon serves, and "" once it was stopped and has not crashed."""
         with suppress(StoreError):
-            await store.do(Notify(AccountId(""), RUNNING, running, None, unix_ms(self._clock.now())))
+            await store.do(Notify(AccountId(""), what, state, None, unix_ms(self._clock.now())))
 
     def _disk_failed(self, error: StoreError) -> None:
         """What the disk holds is known only after a new start: nothing more is acknowledged."""

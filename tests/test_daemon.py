@@ -589,6 +589,10 @@ async def test_the_owner_is_told_once_of_a_crash_and_not_of_a_proper_stop(
             assert await store.get(ToldOf("running")) == ""
             killed = Notify(AccountId(""), "running", "since 1", None, 1)
             await store.do(killed)  # as a daemon leaves it that is killed
+        write_settings(home, "")
+        async with daemon(home):
+            """Nobody can be told now."""
+        write_settings(home, DEMO)
         for _ in range(2):
             async with daemon(home) as running:
                 assert await until_told(running, 1) == [say(Text.CRASHED, Language.EN)]
@@ -650,3 +654,23 @@ async def test_who_sends_the_code_becomes_the_owner_and_is_answered_from_then_on
             assert home.config.read_text().endswith(f'{settings}owner = "you"\n')
             with pytest.raises(SessionError):
                 await control(home, code)
+
+
+async def test_the_owner_s_answer_to_a_question_is_known_to_whoever_asked_it() -> None:
+    with short_home() as home:
+        async with daemon(home) as running:
+            await running.ask("hello")
+            asked = ours.Confirm(text="Deploy now?", account="webhook:demo")
+            question = (await control(home, asked)).question
+            assert question is not None
+            client = running.client()
+            await until_told(running, 1)
+            assert ["Deploy now?" in part["text"] for part in await asyncio.to_thread(client._ask, 0.0)] == [
+                True
+            ]
+            while question.state != "yes":
+                await asyncio.to_thread(lambda: list(client.all_replies()))  # which the platform has then
+                if question.state == "open":
+                    await asyncio.to_thread(client.send, "you", "yes", [])
+                question = (await control(home, ours.QuestionState(id=question.id))).question
+                assert question is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from bridge import registry
@@ -53,7 +54,10 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An account as its files have it. ``environ`` are secrets that its table takes from the environment."""
+    """An account as its files have it. ``environ`` are secrets that its table takes from the environment.
+
+    ``damage`` says why nothing of the file of secrets can be used; "": it can, or there is none.
+    """
 
     home: Home
     config: Config
@@ -62,6 +66,7 @@ class Draft:
     table: Mapping[str, Any]
     saved: Mapping[str, Any] = field(repr=False)
     environ: Mapping[str, Any] = field(repr=False)
+    damage: str = ""
 
     @property
     def id(self) -> AccountId:
@@ -99,7 +104,7 @@ def draft_of(home: Home, channel: str, account: str, environ: Mapping[str, str])
     """What there is of the account.
 
     Raises:
-        ConfigError: there is no such channel, or the files cannot be read.
+        ConfigError: there is no such channel, or the settings cannot be read.
     """
     spec = registry.channels().load(channel)
     config = load(home.config) if home.config.exists() else Config()
@@ -107,7 +112,18 @@ def draft_of(home: Home, channel: str, account: str, environ: Mapping[str, str])
     path = home.credentials(channel, account)
     where = f"{home.config}: channels.{channel}.{account}.credentials"
     given = from_environment(table.pop("credentials", {}), where, path, environ)
-    return Draft(home, config, spec, account, table, saved_secrets(path) if path.exists() else {}, given)
+    saved, damage = _saved(path)
+    return Draft(home, config, spec, account, table, saved, given, damage)
+
+
+def _saved(path: Path) -> tuple[dict[str, Any], str]:
+    """The secrets of the file, or why there are none that can be used: it is replaced then."""
+    if not path.is_symlink() and not path.exists():
+        return {}, ""
+    try:
+        return saved_secrets(path), ""
+    except ConfigError as error:
+        return {}, str(error)
 
 
 def with_given(draft: Draft, given: Mapping[str, str]) -> Signed:

@@ -145,6 +145,26 @@ def test_secrets_of_the_environment_stay_there(home: Home) -> None:
     setup_of(home, "feishu:main", S="from-outside")
 
 
+@pytest.mark.parametrize("damage", ["torn", "link", "mode"])
+def test_secrets_that_cannot_be_used_are_told_and_replaced(home: Home, tmp_path: Path, damage: str) -> None:
+    sign_in(home)
+    path = home.credentials("feishu", "main")
+    match damage:
+        case "torn":
+            write_private(path, b'{"app_sec')
+        case "link":
+            path.rename(tmp_path / "elsewhere")
+            path.symlink_to(tmp_path / "elsewhere")
+        case _:
+            path.chmod(0o644)
+    now = draft(home)
+    assert str(path) in now.damage
+    assert now.saved == {}
+    sign_in(home)
+    assert draft(home).damage == ""
+    setup_of(home, "feishu:main")
+
+
 # --- another bot ----------------------------------------------------------------------------------
 
 

@@ -55,6 +55,8 @@ def sign_in(where: Home, channel: str, account: str, *, wants_scan: bool = False
     from bridge import signing
 
     draft = signing.draft_of(where, channel, account, os.environ)
+    if draft.damage:
+        print(f"What is saved is not used, and will be replaced: {visible(draft.damage)}")
     given = {**_from_environment(draft), **_from_input(draft)}
     if wants_scan or _would_scan(draft, given):
         given |= asyncio.run(signing.scanned(draft, _show, given))

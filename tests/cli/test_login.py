@@ -149,6 +149,18 @@ def test_secrets_that_are_ours_to_choose_are_made(
     assert saved(home, "webhook", "shop") == {**first, "file_token": "x" * 20}
 
 
+def test_a_damaged_file_of_secrets_is_replaced(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe(monkeypatch)
+    assert run(home, "webhook:shop") == 0
+    write_private(home.credentials("webhook", "shop"), b"torn")
+    pipe(monkeypatch)
+    assert run(home, "webhook:shop") == 0
+    assert "not used, and will be replaced" in capsys.readouterr().out
+    assert saved(home, "webhook", "shop").keys() == {"secrets", "ask_token"}
+
+
 def test_an_account_without_secrets_needs_nothing(
     home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,54 @@
+"""Interleavings drawn by seeds: nothing that was accepted is lost, doubled or out of order."""
+
+from typing import Any
+
+import pytest
+
+from bridge.store.contract import Query, Start, Step, Store
+from tests.faults.weave import Wrap, weave
+
+SEEDS = 500
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_accepted_is_answered_once_and_in_order_however_tasks_take_turns(seed: int) -> None:
+    assert weave(seed).breaches == [], f"replay: python -m tests.faults.main --interleaving {seed}"
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("begin", range(0, SEEDS, 50))
+def test_500_seeds(begin: int) -> None:
+    wrong = {seed: found for seed in range(begin, begin + 50) if (found := weave(seed).breaches)}
+    assert wrong == {}, "replay: python -m tests.faults.main --interleaving SEED"
+
+
+def test_a_seed_can_be_replayed_and_another_is_another_order() -> None:
+    first, again, other = weave(3), weave(3), weave(4)
+    assert first.steps == again.steps
+    assert (first.faults, first.restarts) == (again.faults, again.restarts)
+    assert other.steps != first.steps
+    assert first.faults > 5
+
+
+class Broken:
+    """A store that does as if for one kind of step."""
+
+    def __init__(self, store: Store, kind: type[Any]) -> None:
+        self._store, self._kind = store, kind
+
+    async def do(self, step: Step[Any]) -> Any:
+        return True if isinstance(step, self._kind) else await self._store.do(step)
+
+    async def get(self, query: Query[Any]) -> Any:
+        return await self._store.get(query)
+
+    def backlog(self) -> int:
+        return 0
+
+
+def breaches(wrap: Wrap) -> str:
+    return str([weave(seed, wrap).breaches for seed in range(6)])
+
+
+def test_turns_that_begin_without_a_record_are_noticed() -> None:
+    assert "2 turns" in breaches(lambda store: Broken(store, Start))

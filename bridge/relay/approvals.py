@@ -40,7 +40,8 @@ class Skewed(Protocol):
 class Question:
     """``until`` by the monotonic clock. ``shown_at``: when it was given to its platform, None before.
 
-    ``reply_id`` is of the message that asks it, "" while that is not in the outbox. ``over``: it is answered.
+    ``reply_id`` is of the message that asks it, "" while that is not in the outbox. ``over``: it is answered;
+    ``taken``: the answer, or that there is none, is on its way to the turn, and stays what it is.
     """
 
     id: str
@@ -50,11 +51,12 @@ class Question:
     shown_at: datetime | None = None
     choices: tuple[Choice, ...] = ()
     approved: bool = False
+    taken: bool = False
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def decide(self, approved: bool) -> None:
-        """The first answer counts."""
-        if not self.over.is_set():
+        """Of answers that come at once the last one counts: whoever gave them changed their mind."""
+        if not self.taken:
             self.approved = approved
             self.over.set()
 

@@ -22,7 +22,7 @@ from bridge.relay.outbox import Address, Content
 from bridge.relay.texts import Language, Text, language_of, say
 from bridge.relay.waiting import happens
 from bridge.relay.work import Work
-from bridge.store.contract import Post, Reply
+from bridge.store.contract import OutboxPart, Post, Reply
 
 ARGUMENT_BYTES = 1500
 _HEAD_BYTES, _NAME_BYTES, _FOLDER_BYTES = 1200, 64, 300
@@ -49,13 +49,18 @@ class Asking:
                 if not question.reply_id:
                     await self._put(call, question)
                 left = question.until - self._work.clock.monotonic()
-                if not await happens(question.over, left, self._work.clock):
-                    self._approvals.close(call.approval_id)
+                answered = await happens(question.over, left, self._work.clock)
+                self._end(call, question)
+                if not answered:
                     await self._tell(question)
             except StoreError as error:
+                self._end(call, question)
                 self._work.log.warning("approval.not_stored", reason=str(error))
-        self._approvals.close(call.approval_id)
         return question.approved
+
+    def _end(self, call: Call, question: Question) -> None:
+        question.taken = True
+        self._approvals.close(call.approval_id)
 
     def withdraw(self, approval_id: str) -> None:
         self._approvals.close(approval_id)
@@ -66,21 +71,23 @@ class Asking:
         text = question_text(call, question.id, minutes, self._address.language)
         spec, caps = self._work.spec, self._work.caps
         reply = replace(outbox.compose(Content(text), self._address, spec, caps), transient=True)
-        question.reply_id = reply.reply_id
         question.choices = choices_of(call.approval_id, self._address.language)
-        self._work.log.info("approval.asked", tool=call.name)
-        await self._post(reply, Text.APPROVAL)
+        stored = await self._store(reply, Text.APPROVAL)
+        question.reply_id = reply.reply_id  # before any of it can be shown
+        self._work.log.info("approval.asked")
+        self._work.deliver(stored)
         if isinstance(self._work.channel, AnsweredByAsking):
             question.shown_at = self._work.clock.now()
 
     async def _tell(self, question: Question) -> None:
         text = say(Text.APPROVAL_LATE, self._address.language, id=question.id)
-        await self._post(outbox.notice(text, self._address, transient=True), Text.APPROVAL_LATE)
+        late = outbox.notice(text, self._address, transient=True)
+        self._work.deliver(await self._store(late, Text.APPROVAL_LATE))
 
-    async def _post(self, reply: Reply, reason: Text) -> None:
+    async def _store(self, reply: Reply, reason: Text) -> list[OutboxPart]:
         work, now_ms = self._work, unix_ms(self._work.clock.now())
         ids = await work.store.do(Post(work.account, reply, now_ms, reason))
-        work.deliver(outbox.stored_parts(work.account, MessageId(""), reply, ids, now_ms, reason))
+        return outbox.stored_parts(work.account, MessageId(""), reply, ids, now_ms, reason)
 
 
 def asking(work: Work, key: ConversationKey, message: Inbound, limit: asyncio.Timeout) -> Asking | None:

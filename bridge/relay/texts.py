@@ -274,7 +274,7 @@ _ZH = {
     Text.APPROVAL_STALE: "这个问题已失效：已经回答过、超时了，或者对应的任务已结束。没有任何改动。",
     Text.APPROVAL_NONE: "这个聊天里没有等待您批准的操作。",
     Text.APPROVAL_WHICH: "有多个问题在等您回答，请指明是哪一个：{ids}",
-    Text.APPROVAL_OWNER: "只有所有者能在与我的单独聊天里回答这个问题。",
+    Text.APPROVAL_OWNER: "只有我的主人能在与我的单独聊天里回答这个问题。",
     Text.APPROVAL_CUT: "（中间有 {bytes} 字节未显示）",
     Text.APPROVAL_ALLOW: "批准",
     Text.APPROVAL_REFUSE: "拒绝",

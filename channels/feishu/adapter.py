@@ -41,7 +41,7 @@ class Feishu:
         self, settings: FeishuSettings, credentials: FeishuCredentials, http: Http, place: Place
     ) -> None:
         self._proof = Proof.of(settings.app_id, credentials)
-        self._api = Api(http.at(settings.base), settings.app_id, credentials.app_secret)
+        self._api = Api(http.at(settings.base), settings.app_id, credentials.app_secret, http.clock.monotonic)
         self._sender = Sender(self._api, post_recalled=settings.recalled == "post")
         self._files = FileSender(self._api, self._sender)
         self._resolver = Resolver(self._api, settings.app_id, http.clock.monotonic)

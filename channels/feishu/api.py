@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
@@ -64,7 +63,7 @@ class Result:
 class Api:
     """One app's calls. Every one raises as ``judge`` does, or what ``Http`` raises."""
 
-    def __init__(self, http: Http, app_id: str, secret: SecretStr, now: Now = monotonic) -> None:
+    def __init__(self, http: Http, app_id: str, secret: SecretStr, now: Now) -> None:
         self._http = http
         self._tokens = Tokens(http, app_id, secret, now)
 

@@ -86,12 +86,16 @@ def test_what_was_answered_is_answered_once_cases_60_and_61() -> None:
     assert decided(desk) == [True]
 
 
-def test_two_answers_at_once_do_not_undo_each_other() -> None:
+def test_of_answers_that_come_together_the_last_one_counts_and_none_once_that_is_passed_on() -> None:
     desk = Desk("a")
-    answers = [desk.approvals.answer(message(text, text)) for text in ("/deny", "/approve")]
-    for said in answers:
+    answers = [desk.approvals.answer(message(text, text)) for text in ("/approve", "/deny", "/approve")]
+    for said in answers[:2]:
         assert said is not None
         said.act()
+    assert decided(desk) == [False]
+    desk.questions[0].taken = True
+    assert answers[2] is not None
+    answers[2].act()
     assert decided(desk) == [False]
 
 

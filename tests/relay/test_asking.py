@@ -15,7 +15,7 @@ from bridge.relay.asking import ARGUMENT_BYTES, question_text, standing_still
 from bridge.relay.judge import Call
 from bridge.relay.texts import Language, Text
 from bridge.store.contract import Post
-from tests.relay.harness import STRANGER, Desk, PushedChannel, desk
+from tests.relay.harness import STRANGER, Desk, PushedChannel, desk, message
 from tests.relay.scripted import Frame, Peer
 
 ASK = {"remote_tools": "owner", "approvals": "ask"}
@@ -252,3 +252,14 @@ async def test_a_question_has_buttons_and_a_press_answers_it() -> None:
         await here.say("", pressed=choices[1].value)
         assert "no longer valid" in (await here.answered(4))[3]
         assert here.server.frames("turn.start")[1:] == []
+
+
+async def test_an_answer_that_is_stored_just_when_the_time_is_up_does_not_count() -> None:
+    async with asking_desk(settings={"approval_seconds": 60}) as here:
+        await asked(here)
+        late = here.account._approvals.answer(message("m9", f"/approve {ID}"))
+        assert late is not None
+        await here.clock.advance(60)
+        late.act()
+        assert (await here.answered(3))[2] == "not written"
+        assert resolved(here) == [False]

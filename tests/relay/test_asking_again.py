@@ -17,6 +17,7 @@ from bridge.relay.account import Account
 from bridge.relay.approvals import short_id
 from bridge.sessions.contract import Services
 from bridge.sessions.server import SessionServer
+from bridge.store.contract import Post
 from bridge.store.sqlite import SqliteStore, open_store
 from bridge.store.workers import InlineWorker
 from bridge.tools.choose import tools_for
@@ -192,3 +193,24 @@ async def test_a_stopped_turn_that_asked_is_not_taken_up_by_the_next_message() -
         await here.say("/approve")
         assert await here.heard(4) == "Nothing waits for your approval in this chat."
         assert not here.written
+
+
+async def test_a_run_that_ends_while_a_question_is_being_stored_leaves_it_to_the_next() -> None:
+    async with desk() as (here, tasks):
+        real, storing = here.store.do, asyncio.Event()
+
+        async def do(step: Any) -> Any:
+            if isinstance(step, Post) and not storing.is_set():
+                storing.set()
+                await asyncio.get_running_loop().create_future()
+            return await real(step)
+
+        here.store.do = do  # type: ignore[method-assign]  # it is never stored
+        await here.say("write a.txt hello")
+        await storing.wait()
+        await here.stop()
+        assert here.channel.texts() == []
+        await here.start(tasks)
+        assert "write_file" in await here.heard(1)
+        await here.say("yes")
+        assert await here.heard(3) == "Wrote 6 bytes."

@@ -32,7 +32,7 @@ def at(fake: FakeFeishu, http: Http, **settings: Any) -> Feishu:
 
 
 def api_of(fake: FakeFeishu, http: Http) -> Api:
-    return Api(http.at(fake.base), fake.app_id, SecretStr(fake.app_secret))
+    return Api(http.at(fake.base), fake.app_id, SecretStr(fake.app_secret), http.clock.monotonic)
 
 
 def part(text: str = "hello", **fields: Any) -> OutboundPart:

@@ -19,7 +19,7 @@ PNG = UploadFile("image", "a.png", b"\x89PNG\r\n\x1a\n" + bytes(16))
 
 async def api(fake: FakeFeishu, stack: Any, secret: str = "fake-app-secret") -> Api:
     session = await stack.enter_async_context(http_session())
-    return Api(Http(session).at(fake.base), fake.app_id, SecretStr(secret))
+    return Api(Http(session).at(fake.base), fake.app_id, SecretStr(secret), fake.world.clock.monotonic)
 
 
 @pytest.fixture

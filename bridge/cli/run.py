@@ -105,7 +105,10 @@ def greeting(where: Home, state: Ready) -> str:
     lines += [f"    account    {account.id}" for account in state.accounts]
     if not state.accounts:
         login = typed_anywhere(where, "channels login console")
-        lines += ["", "  It has no account yet. In another terminal, for a chat there, or for another channel:"]
+        lines += [
+            "",
+            "  It has no account yet. In another terminal, for a chat there, or for another channel:",
+        ]
         lines += ["", f"    {login}"]
     chat, attempt, status = (typed_anywhere(where, command) for command in ("chat", "try", "status"))
     there = {account.id for account in state.accounts}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -130,12 +130,18 @@ class Seat:
 
 @asynccontextmanager
 async def seat(
-    channel: str, home: Home, store: Store, http: aiohttp.ClientSession, loop: VirtualLoop, rng: Random
+    channel: str,
+    home: Home,
+    store: Store,
+    http: aiohttp.ClientSession,
+    loop: VirtualLoop,
+    rng: Random,
+    **settings: object,
 ) -> AsyncIterator[Seat]:
     """The account runs, and is left alone, until the block ends."""
     clock, name = LoopClock(loop), AccountId(f"{channel}:main")
     async with kit_of(channel, LoopClock(loop)) as kit, Wire(_port(kit), _unauthorized(channel)) as wire:
-        setup = _setup(kit, wire, home, store, Http(http, clock=clock), clock, name, rng)
+        setup = _setup(kit, wire, home, store, Http(http, clock=clock), clock, name, rng, settings)
         served = Served(Account(setup), home, clock, AccountMeter())
         supervisor = Supervisor(clock, rng)
         first = Snapshot(name, channel, "main", State.STARTING, clock.now())
@@ -156,9 +162,10 @@ def _unauthorized(channel: str) -> bytes:
 
 
 def _setup(
-    kit: Any, wire: Wire, home: Home, store: Any, http: Http, clock: Any, name: AccountId, rng: Random
-) -> Setup:
-    table = {**kit.settings, "base": wire.base, "owner": kit.person(0), "senders": "anyone"}
+    kit: Any, wire: Wire, home: Home, store: Any, http: Http, clock: Any, name: AccountId, rng: Random,
+    settings: Mapping[str, object],
+) -> Setup:  # fmt: skip
+    table = {**kit.settings, "base": wire.base, "owner": kit.person(0), "senders": "anyone", **settings}
     if "poll_seconds" in table:
         table["poll_seconds"] = 25
     base = setup_for(home, store, clock, kit)

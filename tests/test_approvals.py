@@ -132,3 +132,15 @@ async def test_on_feishu_a_button_of_an_older_question_answers_no_newer_one(tmp_
         await fake.press(new, "批准")
         await fake.wait_sent(7)
         assert file.read_text() == "二\n"
+
+
+async def test_what_is_written_while_a_turn_asks_can_be_given_to_it(tmp_path: Path) -> None:
+    with short_home(ASK.format(tmp_path) + 'when_busy = "steer"\n') as home:
+        async with daemon(home) as running:
+            owner = Owner(running)
+            await owner.say("write a.txt hello")
+            await owner.read()
+            await owner.say("and tell me the weather")
+            await owner.say("/approve")
+            assert (await owner.read()).startswith("Approved")
+            assert await owner.read() == "Wrote 6 bytes.\n\nYou added: and tell me the weather"

@@ -26,6 +26,7 @@ from bridge.relay.outbox import copies_of
 from bridge.sessions.contract import ControlError
 from bridge.store.contract import Forget, Store
 from bridge.supervisor import Supervisor
+from bridge.tables import validate
 
 LOGGED_OUT = {
     "enabled": False,
@@ -61,12 +62,13 @@ class Switches:
         """Write down who owns the account, and make it so.
 
         Raises:
-            BridgeError: it could not be written, or the account does not run any more.
+            BridgeError: it could not be written, or the account does not run any more, or with such an owner.
         """
         async with self._changing:
             if self._supervisor.component(account) is None:
                 raise BridgeError(f"{account} does not run any more: look at the status")
             channel, _, name = account.partition(":")
+            await asyncio.to_thread(self._check, channel, name, {"owner": owner})
             await self._edit(channel, name, {"owner": owner})
             await self._reconcile()
 
@@ -107,6 +109,13 @@ class Switches:
         defaults = {name: field.default for name, field in spec.settings.model_fields.items()}
         written = {key: None if value == defaults[key] else value for key, value in keys.items()}
         return written if table is not None else written | {"enabled": command.enabled}  # so there is a table
+
+    def _check(self, channel: str, account: str, keys: dict[str, Any]) -> None:
+        """Raises BridgeError when the account could not run with ``keys``. Blocking."""
+        table = load(self._home.config).channels.get(channel, {}).get(account, {})
+        own = {key: value for key, value in table.items() if key != "credentials"}
+        spec = registry.channels().load(channel)
+        validate(spec.settings, own | keys, self._home.config, f"channels.{channel}.{account}")
 
     async def _edit(self, channel: str, account: str, keys: dict[str, Any]) -> None:
         await asyncio.to_thread(set_keys, self._home.config, channel, account, keys)

@@ -345,3 +345,13 @@ async def test_an_account_that_is_gone_gets_no_owner_and_no_table(tmp_path: Path
         with pytest.raises(BridgeError, match="does not run any more"):
             await place.switches.own(AccountId("feishu:other"), "ou_1")
         assert place.home.config.read_text() == SETTINGS
+
+
+async def test_an_owner_whom_the_settings_would_refuse_is_not_written(tmp_path: Path) -> None:
+    async with opened(tmp_path) as place:
+        with pytest.raises(
+            BridgeError, match=r"channels\.feishu\.main\.owner: must be ids of the platform's users"
+        ):
+            await place.switches.own(MAIN, "Ann")
+        assert place.home.config.read_text() == SETTINGS
+        assert place.events == []

@@ -141,8 +141,7 @@ class Pairings:
 
     def _answer(self, account: AccountId, settings: ChannelSettings, message: Inbound) -> Said | None:
         pairing = self._latest.get(account)
-        code = code_in(message)
-        if pairing is None or not code or not message.sender:
+        if pairing is None or not message.sender or not (code := code_in(message)):
             return None
         self._look_at_time(pairing)
         if pairing.state is PairState.WAITING and pairing.owner != settings.owner:

@@ -332,7 +332,7 @@ class Daemon:
         while True:
             await self._clock.sleep(WATCH_SECONDS)
             now = await asyncio.to_thread(planner.stamps)
-            if now in (self._seen, refused):
+            if now in (self._seen, refused) and not self._supervisor.left_behind():
                 continue
             refused = now
             try:

@@ -228,6 +228,11 @@ class _Account:
         return self.health.snapshot.state is State.FAILED
 
     @property
+    def was_stopped(self) -> bool:
+        """It was told to stop for a successor that never came: whoever asked for it went away."""
+        return self.health.snapshot.state in (State.STOPPING, State.STOPPED)
+
+    @property
     def is_stuck(self) -> bool:
         """Its run goes on although it was told to stop: there must not be a second one beside it."""
         return self.health.snapshot.reason == STUCK
@@ -286,6 +291,10 @@ class Supervisor:
         found = self._accounts.get(AccountId(account))
         return found is not None and found.plan.first.state is not State.DISABLED
 
+    def left_behind(self) -> bool:
+        """Whether an account was stopped for a successor that never came: ``reconcile`` starts it."""
+        return any(account.was_stopped for account in self._accounts.values())
+
     async def reconcile(self, plans: Iterable[Plan], *, revive: bool = False) -> None:
         """Make it as planned, account by account: one that is slow to stop delays no other's start.
 
@@ -303,7 +312,9 @@ class Supervisor:
 
     def _is_due(self, id_: AccountId, plan: Plan, *, revive: bool) -> bool:
         account = self._accounts.get(id_)
-        return account is None or plan.key != account.plan.key or (revive and account.is_parked)
+        if account is None or plan.key != account.plan.key:
+            return True
+        return account.was_stopped or (revive and account.is_parked)
 
     async def _replace(self, id_: AccountId, plan: Plan) -> None:
         await self._stop([id_])

@@ -588,6 +588,59 @@ async def test_an_account_under_a_new_name_starts_once_the_old_one_has_stopped()
         assert states(all_of_them) == {"new": State.CONNECTED}
 
 
+@pytest.mark.parametrize("error", [ConfigError("x"), None])
+async def test_a_change_that_is_cut_short_is_made_up_for_by_the_next(error: BridgeError | None) -> None:
+    release = asyncio.Event()
+
+    async def slow(health: Health) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await release.wait()
+
+    parked = Runs(fails(error) if error else slow, name="pigeon:parked")
+    all_of_them = Supervisor(FakeClock(), Highest())
+    async with all_of_them.running(), asyncio.TaskGroup() as tasks:
+        await all_of_them.reconcile([plan(Runs(slow)), plan(parked)])
+        await settle()
+        changed = [plan(Runs(connects), key=2), plan(Runs(connects, name="pigeon:parked"), key=2)]
+        cut = tasks.create_task(all_of_them.reconcile(changed, revive=True))  # as by a client that hangs up
+        await settle()
+        cut.cancel()
+        await settle()
+        release.set()
+        await settle()
+        await all_of_them.reconcile(changed)
+        await settle()
+        assert set(states(all_of_them).values()) == {State.CONNECTED}
+
+
+async def test_an_account_that_was_stopped_for_a_revival_that_never_came_is_started() -> None:
+    release = asyncio.Event()
+
+    async def slow_to_be_refused(health: Health) -> None:
+        health.failed("refused")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await release.wait()
+
+    all_of_them = Supervisor(FakeClock(), Highest())
+    async with all_of_them.running(), asyncio.TaskGroup() as tasks:
+        await all_of_them.reconcile([plan(Runs(slow_to_be_refused))])
+        await settle()
+        cut = tasks.create_task(all_of_them.reconcile([plan(Runs(connects))], revive=True))
+        await settle()
+        cut.cancel()
+        release.set()
+        await settle()
+        assert all_of_them.left_behind()
+        await all_of_them.reconcile([plan(Runs(connects))])
+        await settle()
+        assert states(all_of_them) == {"main": State.CONNECTED}
+        assert not all_of_them.left_behind()
+
+
 async def test_an_account_that_went_is_stopped_and_forgotten() -> None:
     component = Runs()
     all_of_them = Supervisor(FakeClock(), Highest())

@@ -36,7 +36,7 @@ FIRST_CONTACT_SECONDS = 60.0  # after the start of a run; silence is no good sig
 MUTE_TIMES, MUTE_SECONDS = 10, 3600.0  # so many losses of contact within these park an account
 PARKED_SECONDS = (60.0, 300.0, 900.0, 3600.0)  # between the tries of what a platform refuses: it may err
 TOLD_CHARACTERS = 300  # of what an adapter says of a refusal
-STUCK = "it did not stop when told to: restart the daemon"
+STUCK = "it does not stop when told to: restart the daemon, unless it soon does"
 NO_CONTACT = "no contact since it started: it goes on trying"
 PARKING = (ConfigError, BindingError)  # for good, until the operator acts
 REFUSED = (CredentialsError, MuteError)  # parked, and tried again after long waits
@@ -60,10 +60,14 @@ class EndedError(Exception):
 async def run_once(component: Component, health: Health, clock: Clock) -> BaseException:
     """Run ``component`` in a task of its own and return the error that ended it; as ``isolated``.
 
-    A run that does not stop when it is cancelled makes ``health`` failed.
+    A run that does not stop when it is cancelled makes ``health`` failed, until it does.
     """
-    work = _run(component, health, clock)
-    return await isolated(work, component.name, STOP_SECONDS, stuck=lambda: health.failed(STUCK))
+
+    def stuck(run: asyncio.Task[None]) -> None:
+        health.failed(STUCK)
+        run.add_done_callback(lambda _: health.stopped())
+
+    return await isolated(_run(component, health, clock), component.name, STOP_SECONDS, stuck)
 
 
 async def _run(component: Component, health: Health, clock: Clock) -> None:
@@ -88,7 +92,7 @@ async def isolated(
     work: Coroutine[Any, Any, None],
     name: str,
     stop_seconds: float,
-    stuck: Callable[[], None] = lambda: None,
+    stuck: Callable[[asyncio.Task[None]], None] = lambda _: None,
 ) -> BaseException:
     """Do ``work`` in a task of its own and return the error that ended it.
 
@@ -104,7 +108,8 @@ async def isolated(
         await asyncio.wait([run], timeout=stop_seconds)
         if not run.done():
             log.error("task.stuck", task=name)
-            stuck()
+            run.add_done_callback(_ending)  # or its error would be missed
+            stuck(run)
     return _ending(run)
 
 

@@ -540,6 +540,10 @@ async def test_a_run_that_would_not_stop_is_never_doubled(monkeypatch: pytest.Mo
             assert (snapshot.state, snapshot.reason) == (State.FAILED, supervisor.STUCK)
         release.set()
         await settle()
+        assert all_of_them.left_behind()
+        await all_of_them.reconcile([plan(new, key=3)])
+        await settle()
+        assert new.started == 1
 
 
 async def test_case_53_an_account_that_is_slow_to_stop_delays_no_other() -> None:

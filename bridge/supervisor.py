@@ -31,7 +31,7 @@ from bridge.retry import Backoff, Breaker, Randomness
 from bridge.store.contract import BindingError
 
 STOP_SECONDS = 5.0  # for a run to end once it was cancelled
-PROVEN_SECONDS = 60.0  # of contact, after which the waits begin anew
+PROVEN_SECONDS = 60.0  # of contact, after which the waits begin anew; the long ones after MUTE_SECONDS
 FIRST_CONTACT_SECONDS = 60.0  # after the start of a run; silence is no good sign for longer
 MUTE_TIMES, MUTE_SECONDS = 10, 3600.0  # so many losses of contact within these park an account
 PARKED_SECONDS = (60.0, 300.0, 900.0, 3600.0)  # between the tries of what a platform refuses: it may err
@@ -171,6 +171,7 @@ async def supervise(component: Component, health: Health, clock: Clock, rng: Ran
                 return
             if health.contact_seconds() >= PROVEN_SECONDS:
                 waits.reset()
+            if health.contact_seconds() >= MUTE_SECONDS:
                 parked.reset()
             if isinstance(error, ChannelError) and health.contact_seconds() and losses.trips():
                 error = MuteError()

@@ -369,6 +369,41 @@ async def test_case_54_an_account_that_goes_mute_again_and_again_is_parked_with_
         assert group.state is State.CONNECTED  # it comes back unaided
 
 
+async def test_case_54_what_goes_mute_for_hours_is_left_alone_ever_longer() -> None:
+    clock = FakeClock()
+
+    async def mute_after_a_minute(health: Health) -> None:
+        health.contact()
+        await clock.sleep(60)
+        raise UnreachableError("silent")
+
+    parked = []
+    async with Group(Runs(*[mute_after_a_minute] * 40), clock) as group:
+        while len(parked) < 4:
+            if group.state is State.FAILED:
+                parked.append(clock.waits()[0])
+            await clock.advance(clock.waits()[0])
+    assert parked == [60, 300, 900, 3600]
+
+
+@pytest.mark.parametrize(("contact_seconds", "wait"), [(3599, 300), (3600, 60)])
+async def test_only_an_hour_of_contact_begins_the_long_waits_anew(
+    contact_seconds: float, wait: float
+) -> None:
+    clock = FakeClock()
+
+    async def good_for_a_while(health: Health) -> None:
+        health.contact()
+        await clock.sleep(contact_seconds)
+        raise CredentialsError("revoked")
+
+    async with Group(Runs(fails(CredentialsError("x")), good_for_a_while), clock) as group:
+        await clock.advance(60)
+        await clock.advance(contact_seconds)
+        assert group.state is State.FAILED
+        assert clock.waits() == [wait]
+
+
 async def test_what_loses_contact_seldom_is_never_parked() -> None:
     clock = FakeClock()
 

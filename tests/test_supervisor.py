@@ -377,7 +377,7 @@ async def test_case_54_what_goes_mute_for_hours_is_left_alone_ever_longer() -> N
         await clock.sleep(60)
         raise UnreachableError("silent")
 
-    parked = []
+    parked: list[float] = []
     async with Group(Runs(*[mute_after_a_minute] * 40), clock) as group:
         while len(parked) < 4:
             if group.state is State.FAILED:
@@ -387,9 +387,7 @@ async def test_case_54_what_goes_mute_for_hours_is_left_alone_ever_longer() -> N
 
 
 @pytest.mark.parametrize(("contact_seconds", "wait"), [(3599, 300), (3600, 60)])
-async def test_only_an_hour_of_contact_begins_the_long_waits_anew(
-    contact_seconds: float, wait: float
-) -> None:
+async def test_only_an_hour_of_contact_resets_the_long_waits(contact_seconds: float, wait: float) -> None:
     clock = FakeClock()
 
     async def good_for_a_while(health: Health) -> None:

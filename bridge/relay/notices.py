@@ -7,7 +7,7 @@ whoever watches something calls again as long as it is so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -81,12 +81,12 @@ class Notices:
         self._due: dict[str, _Due] = {}
 
     async def tell(
-        self, topic: str, state: str, text: Text, about: AccountId | None = None, **values: object
+        self, topic: str, state: str, text: Text, about: Collection[AccountId] = (), **values: object
     ) -> bool:
         """Have it told that ``topic`` is in ``state``, unless that was told last. True: it is stored now.
 
-        ``state`` "" is that all is well. It is told through no account that it is ``about``. Call again as
-        long as it is so: while nobody can be reached it waits, for a quarter of an hour.
+        ``state`` "" is that all is well. It is told through none of the accounts that it is ``about``. Call
+        again as long as it is so: while nobody can be reached it waits, for a quarter of an hour.
 
         Raises:
             StoreError: nothing was stored.
@@ -102,7 +102,7 @@ class Notices:
         waited = self._clock.monotonic() - due.since
         if waited >= DROP_SECONDS:
             self._log.warning("notice.dropped", topic=topic, state=state or "well")
-            await self._remember(topic, state)
+            await self.remember(topic, state)
             return False
         target = await self._target(about, waited)
         if target is None:
@@ -116,16 +116,16 @@ class Notices:
             self._last[topic] = await self._store.get(ToldOf(topic))
         return self._last[topic]
 
-    async def _target(self, about: AccountId | None, waited: float) -> Target | None:
+    async def _target(self, about: Collection[AccountId], waited: float) -> Target | None:
         """Where it is told now. An account that may have contact soon keeps its place for a while."""
         for target in await self._reach.preferred_chats():
-            if target.chat.account == about:
+            if target.chat.account in about:
                 continue
             if target.account is not None:
                 return target
             if target.may_come and waited < PLACE_SECONDS:
                 return None
-        others = (one for one in await self._reach.last_chats() if one.chat.account != about)
+        others = (one for one in await self._reach.last_chats() if one.chat.account not in about)
         return next(others, None)
 
     async def _post(
@@ -138,7 +138,8 @@ class Notices:
             await account.deliver(reply.reply_id)
         return told
 
-    async def _remember(self, topic: str, state: str) -> None:
+    async def remember(self, topic: str, state: str) -> None:
+        """As if it had been told; raises as ``tell``."""
         await self._store.do(Notify(AccountId(""), topic, state, None, unix_ms(self._clock.now())))
         self._is_told(topic, state)
 

@@ -19,10 +19,15 @@ LOOK_SECONDS = 30.0
 DEAF_SECONDS = 600.0  # out of contact, however its run fares
 PARKED_SECONDS = 60.0  # a mistake that its operator is just mending is no news
 CRASH_SECONDS = 5.0  # between two tries to tell of a crash: the accounts have only just started
+FEW = 3  # accounts that are told of one by one
 WELL, DEAF, PARKED = "", "deaf", "parked"
 
 _OFF = frozenset({State.DISABLED, State.STOPPING, State.STOPPED})
-_TEXTS = {WELL: Text.CONTACT_AGAIN, DEAF: Text.DEAF, PARKED: Text.PARKED}
+_TEXTS = {
+    PARKED: (Text.PARKED, Text.PARKED_MANY),
+    DEAF: (Text.DEAF, Text.DEAF_MANY),
+    WELL: (Text.CONTACT_AGAIN, Text.CONTACT_AGAIN_MANY),
+}
 
 
 @dataclass(slots=True)
@@ -66,12 +71,33 @@ async def watch_accounts(
     """Tell of each outage once, and of its end; for ever."""
     outages = Outages(clock)
     while True:
+        states = outages.look(snapshots())
         try:
-            for account, state in outages.look(snapshots()).items():
-                await notices.tell(f"contact {account}", state, _TEXTS[state], account, account=account)
+            for state in _TEXTS:
+                await _tell(notices, state, [account for account in states if states[account] == state])
         except StoreError as error:
             log.warning("notice.failed", error=error)
         await clock.sleep(LOOK_SECONDS)
+
+
+async def _tell(notices: Notices, state: str, accounts: Sequence[AccountId]) -> None:
+    """Tell of each account, or of many at once together, as when their platform is away."""
+    news = [account for account in accounts if await notices.told(_topic(account)) != state]
+    few, many = _TEXTS[state]
+    for account in accounts:
+        if len(news) <= FEW or account not in news:
+            await notices.tell(_topic(account), state, few, [account], account=account)
+    if len(news) <= FEW:
+        return
+    first, *others = map(_topic, news)
+    await notices.tell(first, state, many, news, count=len(news), names=", ".join(news[:FEW]))
+    if await notices.told(first) == state:
+        for topic in others:
+            await notices.remember(topic, state)
+
+
+def _topic(account: AccountId) -> str:
+    return f"contact {account}"
 
 
 async def tell_of_crash(crash: str, notices: Notices, clock: Clock, log: Logger) -> None:

@@ -84,6 +84,9 @@ class Text(StrEnum):
     DEAF = "deaf"
     PARKED = "parked"
     CONTACT_AGAIN = "contact_again"
+    DEAF_MANY = "deaf_many"
+    PARKED_MANY = "parked_many"
+    CONTACT_AGAIN_MANY = "contact_again_many"
     CRASHED = "crashed"
     QUESTION = "question"
     QUESTION_YES = "question_yes"
@@ -185,6 +188,11 @@ _EN = {
     Text.PARKED: "{account} has stopped and does not come back by itself: its platform or its "
     "settings refuse it. On its machine, turnbridge status says why, and turnbridge doctor how to mend it.",
     Text.CONTACT_AGAIN: "{account} has contact with its platform again.",
+    Text.DEAF_MANY: "{count} accounts have had no contact with their platform for 10 minutes: {names} "
+    "and others. They go on trying. On their machine, turnbridge doctor looks for the cause.",
+    Text.PARKED_MANY: "{count} accounts have stopped and do not come back by themselves: {names} and others. "
+    "On their machine, turnbridge status says why, and turnbridge doctor how to mend it.",
+    Text.CONTACT_AGAIN_MANY: "{count} accounts have contact with their platform again: {names} and others.",
     Text.CRASHED: "I was not stopped properly the last time: a crash, a kill or a power cut. I am running "
     "again, and what was under way is answered or reported.",
     Text.QUESTION: "{question}\n\nPlease answer yes or no (within {minutes} min).",
@@ -283,6 +291,11 @@ _ZH = {
     Text.PARKED: "{account} 已停止，而且不会自行恢复：平台或设置拒绝了它。"
     "请在它所在的机器上用 turnbridge status 查看原因，用 turnbridge doctor 查看解决办法。",
     Text.CONTACT_AGAIN: "{account} 已恢复与平台的联系。",
+    Text.DEAF_MANY: "{count} 个账号已有 10 分钟与平台失去联系，那边的消息暂时收不到：{names} 等。"
+    "它们会继续重试，可以在所在的机器上运行 turnbridge doctor 查找原因。",
+    Text.PARKED_MANY: "{count} 个账号已停止，而且不会自行恢复：{names} 等。"
+    "请在所在的机器上用 turnbridge status 查看原因，用 turnbridge doctor 查看解决办法。",
+    Text.CONTACT_AGAIN_MANY: "{count} 个账号已恢复与平台的联系：{names} 等。",
     Text.CRASHED: "我上次没有正常停止（可能是崩溃、被强制结束或断电）。现在已重新运行，"
     "当时正在处理的消息会得到回答或说明。",
     Text.QUESTION: "{question}\n\n请在 {minutes} 分钟内回答“是”或“不”。",

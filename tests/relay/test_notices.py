@@ -232,7 +232,7 @@ async def test_where_no_named_account_has_contact_it_goes_where_the_owner_wrote_
 async def test_nothing_is_told_through_the_account_that_it_is_about(tmp_path: Path) -> None:
     async with notices(tmp_path, chat(A, 1000), chat(B, 2000)) as here:
         here.owners.preferred = [B]
-        assert await here.notices.tell("contact test:b", "deaf", Text.DEAF, B, account=B)
+        assert await here.notices.tell("contact test:b", "deaf", Text.DEAF, [B], account=B)
         assert await here.texts(B) == []
         (part,) = await here.store.get(OpenParts(A))
         assert (part.body, part.notice) == (say(Text.DEAF, Language.EN, account=B), "contact")

@@ -1,7 +1,7 @@
 """What owners hear of: accounts that are out of contact, and a daemon that crashed."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -91,21 +91,24 @@ async def test_one_that_is_switched_off_or_gone_is_out_of_mind() -> None:
 class Heard:
     """Stands for the notices: what it was asked to tell, as long as it can be told."""
 
-    said: list[tuple[str, str, Text, AccountId | None]] = field(default_factory=list)
+    said: list[tuple[str, str, Text, tuple[AccountId, ...]]] = field(default_factory=list)
     last: dict[str, str] = field(default_factory=dict)
     can: bool = True
     error: StoreError | None = None
 
     async def tell(
-        self, topic: str, state: str, text: Text, about: AccountId | None = None, **values: object
+        self, topic: str, state: str, text: Text, about: Sequence[AccountId] = (), **values: object
     ) -> bool:
         if self.error is not None:
             raise self.error
         if not self.can or self.last.get(topic, "") == state:
             return False
         self.last[topic] = state
-        self.said.append((topic, state, text, about))
+        self.said.append((topic, state, text, tuple(about)))
         return True
+
+    async def remember(self, topic: str, state: str) -> None:
+        self.last[topic] = state
 
     async def told(self, topic: str) -> str:
         return self.last.get(topic, "")
@@ -132,7 +135,7 @@ async def test_an_outage_and_its_end_are_told_once_each_and_not_through_itself()
     clock, heard, log = FakeClock(), Heard(), Log()
     now = {A: account(State.CONNECTED), B: account(State.CONNECTED, B)}
 
-    async def after(seconds: float) -> list[tuple[str, str, Text, AccountId | None]]:
+    async def after(seconds: float) -> list[tuple[str, str, Text, tuple[AccountId, ...]]]:
         for _ in range(round(seconds / LOOK_SECONDS)):
             await clock.advance(LOOK_SECONDS)
             await until(lambda: bool(clock.waits()))
@@ -144,15 +147,37 @@ async def test_an_outage_and_its_end_are_told_once_each_and_not_through_itself()
         assert await after(3600) == []
         now[A] = account(State.DISCONNECTED)
         assert await after(DEAF_SECONDS - LOOK_SECONDS) == []
-        assert await after(120) == [("contact test:a", DEAF, Text.DEAF, A)]
+        assert await after(120) == [("contact test:a", DEAF, Text.DEAF, (A,))]
         assert await after(36_000) == []
         now[A] = account(State.CONNECTED)
-        assert await after(600) == [("contact test:a", WELL, Text.CONTACT_AGAIN, A)]
+        assert await after(600) == [("contact test:a", WELL, Text.CONTACT_AGAIN, (A,))]
         now[B] = account(State.FAILED, B)
-        assert await after(600) == [("contact test:b", PARKED, Text.PARKED, B)]
+        assert await after(600) == [("contact test:b", PARKED, Text.PARKED, (B,))]
         heard.error = StoreError("full")
         assert await after(60) == []
         assert log.events == ["notice.failed"] * 2
+
+
+async def test_many_at_once_are_told_of_together_and_each_but_once() -> None:
+    clock, heard = FakeClock(), Heard()
+    names = tuple(AccountId(f"test:{number}") for number in range(5))
+    state = State.DISCONNECTED
+    watching = watch_accounts(lambda: [account(state, id_) for id_ in names], heard, clock, Log())  # type: ignore[arg-type]  # of both, what it uses
+    async with running(watching):
+
+        async def after(seconds: float) -> list[tuple[str, str, Text, tuple[AccountId, ...]]]:
+            for _ in range(round(seconds / LOOK_SECONDS)):
+                await clock.advance(LOOK_SECONDS)
+                await until(lambda: bool(clock.waits()))
+            said, heard.said = heard.said, []
+            return said
+
+        heard.can = False
+        assert await after(DEAF_SECONDS + 60) == []
+        heard.can = True
+        assert await after(600) == [("contact test:0", DEAF, Text.DEAF_MANY, names)]
+        state = State.CONNECTED
+        assert await after(600) == [("contact test:0", WELL, Text.CONTACT_AGAIN_MANY, names)]
 
 
 async def test_a_crash_is_told_once_as_soon_as_somebody_can_be_reached() -> None:
@@ -164,7 +189,7 @@ async def test_a_crash_is_told_once_as_soon_as_somebody_can_be_reached() -> None
         heard.can = True
         await clock.advance(CRASH_SECONDS)
         await settle()
-        assert heard.said == [("crash", "since 1", Text.CRASHED, None)]
+        assert heard.said == [("crash", "since 1", Text.CRASHED, ())]
         assert clock.waits() == []
         assert log.events == ["notice.failed"] * 2
 

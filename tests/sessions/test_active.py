@@ -1,7 +1,8 @@
 """The record of a turn, and its one terminal event."""
 
 import asyncio
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import pytest
 
@@ -9,8 +10,12 @@ from bridge.agents.contract import AgentError, AgentUsage, Gate, Role, Sink, Too
 from bridge.config import SessionsTable
 from bridge.ids import SessionId
 from bridge.sessions import active, history, scope
+from bridge.sessions.active import ActiveTurn
+from bridge.sessions.errors import RequestError
 from bridge.store.contract import BeginTurn, EndTurn, LoadSession, StoredSession
+from tests.sessions import keeping
 from tests.sessions.attaching import attaching_tools, copies
+from tests.sessions.keeping import asking, taken_up
 from tests.sessions.wire import ENDS, Client, Event, ScriptedAgent, Server, serving
 
 
@@ -390,3 +395,26 @@ async def test_a_queued_turn_may_be_cancelled_before_it_has_begun() -> None:
 
 def test_what_the_module_promises_of_a_turn_is_far_more_than_a_turn_has() -> None:
     assert active.TURN_RESERVE >= 100_000
+
+
+async def test_a_turn_that_is_taken_up_tells_what_it_has_said_and_takes_texts_until_it_ends() -> None:
+    async with serving(keeping.agent(), keeping.tools) as server:
+        first, asked = await asking(server)
+        await first.close()
+        second, told = await taken_up(server, first.session_id)
+        assert [one["type"] for one in told[2:4]] == ["turn.started", "assistant.completed"]
+        second.ask("turn.steer", turn_id=asked["turn_id"], prompt="late", request_id="s1")
+        second.ask("turn.cancel", turn_id=asked["turn_id"])
+        refused, ended = await second.until("turn.cancelled")
+        assert (refused["code"], ended["request_id"]) == ("turn_not_found", "m1")
+
+
+async def test_a_turn_that_ends_takes_no_text_and_is_not_cancelled() -> None:
+    turn = ActiveTurn(cast(Any, None), cast(Any, None))
+    turn._over = True
+    for act in (turn.cancel, partial(turn.steer, cast(Any, None))):
+        with pytest.raises(RequestError) as error:
+            act()
+        assert error.value.code == "turn_not_found"
+    turn._cancelled = True
+    turn.cancel()

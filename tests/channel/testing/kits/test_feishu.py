@@ -1,7 +1,9 @@
 from bridge.channel import Answer, Identity, Ignored, Inbound, OutboundPart, Reading
 from bridge.channel.http import Http, http_session
 from bridge.channel.spec import Place
-from bridge.channel.testing.kit import FilesKit, Kit, KitFile, KitMessage, PushedKit, Trouble
+from bridge.channel.testing.fakes.feishu import Button, Note, Sent
+from bridge.channel.testing.fakes.feishu.events import write
+from bridge.channel.testing.kit import ButtonsKit, FilesKit, Kit, KitFile, KitMessage, PushedKit, Trouble
 from bridge.channel.testing.kits.feishu import KIT
 from channels.feishu import SPEC, Feishu
 
@@ -18,6 +20,7 @@ async def test_it_plays_every_part_for_the_registered_channel() -> None:
     kit: Kit = KIT()
     assert isinstance(kit, PushedKit)
     assert isinstance(kit, FilesKit)
+    assert isinstance(kit, ButtonsKit)
     assert kit.spec is SPEC
     assert all(kit.supports(each) for each in Trouble)
 
@@ -66,3 +69,15 @@ async def test_it_shows_what_was_sent_and_where() -> None:
             ("u1", "hello", f"group:{group}"),
             ("u2", "hello", f"p2p:{kit.chat(0)}"),
         ]
+
+
+async def test_buttons_are_those_of_the_last_message_and_a_press_is_a_rightly_signed_request() -> None:
+    async with KIT() as kit:
+        card = write(kit.fake.world, Note("card"))
+        buttons = (Button("Yes", {"v": 1}), Button("No", {"v": 2}))
+        sent = Sent(card.message_id, "", "interactive", "", None, "", card.chat.chat_id, False, (), buttons)
+        kit.fake.sent.append(sent)
+        assert kit.buttons() == ["Yes", "No"]
+        press = kit.press("No", kit.person(1))
+        assert "X-Lark-Signature" in press.headers
+        assert press.body != kit.press("No", kit.person(1)).body

@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, Final, TypedDict, Unpack
 from urllib.parse import urlencode
@@ -246,14 +247,8 @@ class Http:
         return Request(method, url, headers, body, asyncio.get_running_loop().time() + seconds)
 
     def _url(self, path: str, query: Query | None = None) -> URL:
-        """The address to ask. An absolute one stays byte for byte, as its signature may cover it."""
         try:
-            if _ABSOLUTE.match(path):
-                url = URL(path, encoded=path.isascii() and path.isprintable() and " " not in path)
-            else:
-                url = URL(self._bound.base + (path if path[:1] in ("/", "?", "") else f"/{path}"))
-            origin(url)
-            return url.extend_query(_plain(query)) if query else url
+            return _address(self._bound.base, path, tuple(_plain(query).items()) if query else ())
         except ValueError:
             raise UnreachableError("what is to be requested is not a web address") from None
 
@@ -271,6 +266,23 @@ async def _opened(content: Path | bytes) -> BinaryIO:
 def _close(opening: asyncio.Future[BinaryIO]) -> None:
     if not opening.cancelled() and opening.exception() is None:
         opening.result().close()
+
+
+@lru_cache(maxsize=1024)
+def _address(base: str, path: str, query: tuple[tuple[str, str], ...]) -> URL:
+    """The address to ask. An absolute one stays byte for byte, as its signature may cover it.
+
+    Who polls asks for the same one again and again, and an address keeps what was found out about it.
+
+    Raises:
+        ValueError: it leads nowhere.
+    """
+    if _ABSOLUTE.match(path):
+        url = URL(path, encoded=path.isascii() and path.isprintable() and " " not in path)
+    else:
+        url = URL(base + (path if path[:1] in ("/", "?", "") else f"/{path}"))
+    origin(url)
+    return url.extend_query(dict(query)) if query else url
 
 
 def _plain(query: Query) -> dict[str, str]:

@@ -224,7 +224,9 @@ class Transport:
                 server_hostname=way.server_hostname,
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(
-                    total=left, connect=self.connect_seconds, sock_read=_SILENT_SECONDS
+                    total=left,
+                    connect=self.connect_seconds,
+                    sock_read=_SILENT_SECONDS if left > _SILENT_SECONDS else None,  # else it is over before
                 ),
             )
 

@@ -119,7 +119,7 @@ class Conversation:
             return None
         if working is not None and working.has(one):
             if len(working.members) == 1:
-                return working if working.stop() else None
+                return self._stopped(working)
             working.leave_out(one)
         self._take_off(one)
         return None
@@ -130,8 +130,17 @@ class Conversation:
         Returns the work whose turn has to be cancelled.
         """
         self._queue.end(ending, before)
-        working = self._working
-        return working if working is not None and working.stop() else None
+        return self._stopped(self._working) if self._working is not None else None
+
+    def _stopped(self, working: Working) -> Working | None:
+        """The work ends, and so does what it asks. Returns it where its turn has to be cancelled."""
+        self._close_questions()
+        return working if working.stop() else None
+
+    def _close_questions(self) -> None:
+        """Nobody waits for the answers any more."""
+        if self._work.approvals is not None:
+            self._work.approvals.close_all(self._key)
 
     def arrived(self, message: Message) -> Coroutine[Any, Any, None] | None:
         """What has to be done about a message that was added while another is worked on."""
@@ -184,6 +193,7 @@ class Conversation:
         self._working = working = Working(head, self._work.clock.monotonic())
         error = await settled(self._answer(working), name="answer")
         self._working = None
+        self._close_questions()
         if isinstance(error, Exception):
             self._work.log.error("turn.bug", error=type(error).__name__, message=head.message_id)
             await self._end(working, Text.FAILURE)
@@ -217,14 +227,13 @@ class Conversation:
             self._take_off(message)
 
     async def _answer(self, working: Working) -> None:
-        if self._work.when_busy is WhenBusy.COLLECT:
+        if self._work.when_busy is WhenBusy.COLLECT and not working.is_stopped:
             working.take(together(self._queue, self._work.media(self._key).limits.max_files))
         async with working.going_on():
             await self._work_on(working)
         if working.left_a_turn:
             await self._session.close()
-            if self._work.approvals is not None:
-                self._work.approvals.close_all(self._key)  # nobody waits for the answers any more
+            await self._end(working, Text.FAILURE)  # of what it was given, some may still be open
         async with working.steering:
             pass  # what is on its way to the turn has found out that this is over
 
@@ -286,7 +295,9 @@ class Conversation:
                 if error.code or work.approvals is None or not work.approvals.waits(self._key):
                     raise
             await self._session.close()
-            return await self._taken_up(working, work.authority_of(tools), session.session_id, time_limit)
+            authority, session_id = work.authority_of(tools), session.session_id
+            found = await self._taken_up(working, authority, session_id, time_limit)
+            return found or TurnResult(Ended.FAILED)
         except SessionError as error:
             owned = owned and not error.code  # with a code, the server refused the turn
             raise

@@ -49,6 +49,11 @@ class Working:
             self._over.set()
 
     @property
+    def is_stopped(self) -> bool:
+        """It is to end: no other messages join it."""
+        return self._stopped
+
+    @property
     def left_a_turn(self) -> bool:
         """It was cut in its turn: what the session says of that is read by nobody."""
         return self._scope.expired() and self._session is not None
@@ -101,13 +106,14 @@ class Working:
         return self._session is not None and not self._turn_over
 
     async def cancel_turn(self) -> None:
-        """Have the server end the turn; returns once the work is over, or is cut after a while."""
+        """Have the server end the turn; returns once the work is over, or its turn is cut after a while."""
         with suppress(SessionError, TimeoutError):
             async with asyncio.timeout(CANCEL_SECONDS):
                 if self._session is not None:
                     await self._session.cancel()
                 await self._over.wait()
-        self._cut_off()
+        if not self._turn_over:  # what is put down as ended goes on to its end
+            self._cut_off()
 
     def _cut_off(self) -> None:
         if self._going_on and not self._cut:

@@ -13,10 +13,10 @@ from bridge.errors import StoreError
 from bridge.relay.approvals import short_id
 from bridge.relay.asking import ARGUMENT_BYTES, question_text, standing_still
 from bridge.relay.judge import Call
-from bridge.relay.texts import Language, Text
+from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import Post
 from tests.relay.harness import STRANGER, Desk, PushedChannel, desk, message
-from tests.relay.scripted import Frame, Peer
+from tests.relay.scripted import Frame, HangupError, Peer
 
 ASK = {"remote_tools": "owner", "approvals": "ask"}
 ID = short_id("a1")
@@ -263,3 +263,42 @@ async def test_an_answer_that_is_stored_just_when_the_time_is_up_does_not_count(
         late.act()
         assert (await here.answered(3))[2] == "not written"
         assert resolved(here) == [False]
+
+
+async def test_a_turn_that_asked_and_is_not_found_again_is_reported_and_its_question_over() -> None:
+    gone = asyncio.Event()
+
+    async def asks(peer: Peer, start: Frame) -> None:
+        request, tool = start["request_id"], {"call_id": "c1", "name": "write_file"}
+        await peer.turn("turn.started", request)
+        await peer.turn(
+            "approval.requested", request, approval_id="a1", risk="filesystem", cwd="/w", summary="s", **tool
+        )
+        await gone.wait()
+        raise HangupError
+
+    async with asking_desk(turn=asks) as here:
+        await asked(here)
+        here.server.stored[here.server.peers[-1].session_id] = []
+        gone.set()
+        assert (await here.answered(2))[1] == say(Text.FAILURE, Language.EN)
+        await here.say("/approve")
+        assert (await here.answered(3))[2] == "Nothing waits for your approval in this chat."
+
+
+async def test_a_question_is_over_as_soon_as_its_turn_is_stopped() -> None:
+    async def stubborn(peer: Peer, start: Frame) -> None:
+        request, tool = start["request_id"], {"call_id": "c1", "name": "write_file"}
+        await peer.turn("turn.started", request)
+        await peer.turn(
+            "approval.requested", request, approval_id="a1", risk="filesystem", cwd="/w", summary="s", **tool
+        )
+        while True:
+            await peer.next()
+
+    async with asking_desk(turn=stubborn) as here:
+        await asked(here)
+        await here.say("/stop")
+        await here.say(f"/approve {ID}")
+        assert "no longer valid" in (await here.answered(3))[2]
+        assert resolved(here) == []

@@ -1256,3 +1256,44 @@ async def test_stop_ends_a_turn_with_all_that_it_was_given(monkeypatch: pytest.M
         assert await here.answered(1) == [say(Text.STOPPED, Language.EN)]
         assert await here.store.get(OpenMessages(NAME)) == ()
         await until(lambda: here.account._run is not None and here.account._run.room.count(key_of()) == 0)
+
+
+async def test_a_recall_of_the_first_as_messages_are_put_together_loses_none_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real, held, recalled = conversation.settled, Held(), asyncio.Event()
+
+    async def settled(work: Any, name: str) -> Any:
+        if name == "answer" and held.started and not recalled.is_set():
+            recalled.set()
+            await here.push(Recalled("m2"))
+        return await real(work, name)
+
+    monkeypatch.setattr(conversation, "settled", settled)
+    async with desk(script={"turn": held}, settings={"when_busy": "collect"}) as here:
+        await here.say("one")
+        await until(lambda: held.started == ["one"])
+        for text in ("two", "three", "four"):
+            await here.say(text)
+        held.let_go("one")
+        held.let_go("three\n\nfour")
+        assert await here.answered(2) == ["echo: one", "echo: three\n\nfour"]
+        assert await here.store.get(OpenMessages(NAME)) == ()
+
+
+async def test_what_a_turn_was_given_is_reported_when_that_is_taken_back_and_does_not_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bridge.relay.working.CANCEL_SECONDS", 0.05)
+    held, steering = Held(), Steering(monkeypatch, True)
+    async with desk(script={"turn": held}, settings={"when_busy": "steer"}) as here:
+        await here.say("one")
+        await until(lambda: held.started == ["one"])
+        steering.gate.clear()
+        await here.say("two")
+        await until(lambda: len(steering.given) == 1)
+        await here.push(Recalled("m1"))
+        steering.gate.set()
+        assert await here.answered(1) == [FAILURE]
+        assert handles(here) == ["m2"]
+        assert await here.store.get(OpenMessages(NAME)) == ()

@@ -195,3 +195,21 @@ async def test_cancelling_is_not_swallowed() -> None:
         await settle()
         running.cancel()
     assert running.cancelled()
+
+
+async def test_what_is_put_down_as_ended_is_not_cut_however_long_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(working, "CANCEL_SECONDS", 0.01)
+    one, done = work(), list[str]()
+    one.begin_turn(cast(Session, FakeSession()))
+    async with one.going_on(), asyncio.TaskGroup() as tasks:
+        assert one.stop()
+        cancelling = tasks.create_task(one.cancel_turn())
+        await settle()
+        one.end_turn()
+        await cancelling
+        await settle()
+        done.append("done")
+    assert done == ["done"]
+    assert not one.left_a_turn

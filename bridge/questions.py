@@ -19,7 +19,7 @@ from bridge.relay.ahead import Answerer, Said
 from bridge.relay.followed import Followed
 from bridge.relay.reach import Reach, Target
 from bridge.relay.texts import Language, Text, language_of, say
-from bridge.relay.unprompted import Posted, say_in
+from bridge.relay.unprompted import Delivers, Posted, say_in
 from bridge.relay.yes_no import yes_or_no
 from bridge.store.contract import EndOf, Hold, OpenPartsFor, OwnerChat, PartState, Store
 
@@ -62,9 +62,13 @@ class Asks(Protocol):
 
 @dataclass(slots=True)
 class Question:
-    """``shown_at`` is when the platform had taken it, by its own clock, in seconds since 1970."""
+    """``words`` are what the owner reads.
+
+    ``shown_at`` is when the platform had taken it, by its own clock, in seconds since 1970.
+    """
 
     text: str
+    words: str
     chat: OwnerChat
     give_up_at: float
     followed: Followed
@@ -99,10 +103,10 @@ class Questions:
             await self._store.do(Hold(part, PartState.EXPIRED, "", now_ms, "not asked any more"))
 
     async def ask(self, text: str, whose: str, wait_seconds: int) -> Question:
-        """Put ``text`` to the owner of the account ``whose``, "" for where notices go.
+        """Have ``text`` put to the owner of the account ``whose``, "" for where notices go.
 
         Raises:
-            BridgeError: it cannot be asked; nothing was sent.
+            BridgeError: it cannot be asked; nothing is sent.
         """
         target = await self._target(whose)
         chat, minutes = target.chat, max(1, wait_seconds // 60)
@@ -114,13 +118,8 @@ class Questions:
         if chat.account in self._open:
             raise BridgeError(f"another question waits for its answer at {chat.account}: ask after that")
         give_up_at = self._clock.monotonic() + wait_seconds
-        question = Question(text, chat, give_up_at, Followed(self._clock))
-        self._open[chat.account] = question  # before anything is awaited: one at a time
-        try:
-            question.posted = await self._say(question, words)
-        except StoreError:
-            del self._open[chat.account]
-            raise
+        question = Question(text, words, chat, give_up_at, Followed(self._clock))
+        self._open[chat.account] = question
         self._known[question.followed.id] = question
         self._asked.set()
         return question
@@ -171,6 +170,8 @@ class Questions:
 
     async def _look(self, question: Question) -> None:
         try:
+            if question.posted is NOT_YET and not question.is_over:
+                await self._post(question)
             if question.state is QuestionState.SENDING:
                 await self._look_at_sending(question)
             if question.is_over:
@@ -183,6 +184,21 @@ class Questions:
                 await self._end(question, state, Text.QUESTION_UNANSWERED)
         except StoreError as error:
             log.warning("question.failed", error=error)
+
+    async def _post(self, question: Question) -> None:
+        """However long that takes: whoever does not wait so long has the question withdrawn."""
+        chat = question.chat
+        try:
+            question.posted = await say_in(chat, question.words, WHY, None, self._store, self._clock)
+        except StoreError as error:
+            log.warning("question.failed", error=error)
+            question.enter(QuestionState.FAILED)
+            return
+        account = self._reach.account(chat.account)
+        if question.is_over:
+            await self._take_back(question)
+        elif isinstance(account, Delivers):
+            await account.deliver(question.posted.reply_id)
 
     async def _look_at_sending(self, question: Question) -> None:
         end = await self._store.get(EndOf(question.posted.part_id))
@@ -206,6 +222,8 @@ class Questions:
 
     async def _take_back(self, question: Question) -> None:
         """Let it not be sent, unless it just was."""
+        if question.posted is NOT_YET:
+            return
         now_ms = unix_ms(self._clock.now())
         await self._store.do(
             Hold(question.posted.part_id, PartState.EXPIRED, "", now_ms, "not asked any more")
@@ -256,9 +274,9 @@ class Questions:
     def _named(self, text: Text, question: Question) -> str:
         return say(text, Language(question.chat.language), question=_beginning(question.text))
 
-    async def _say(self, question: Question, words: str) -> Posted:
+    async def _say(self, question: Question, words: str) -> None:
         account = self._reach.account(question.chat.account)
-        return await say_in(question.chat, words, WHY, account, self._store, self._clock)
+        await say_in(question.chat, words, WHY, account, self._store, self._clock)
 
 
 def _is_about(question: Question, message: Inbound) -> bool:

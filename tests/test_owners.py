@@ -212,6 +212,7 @@ async def test_a_question_is_asked_followed_and_withdrawn(tmp_path: Path) -> Non
     async with opened(tmp_path) as place:
         question = await confirm(place, account=OWNED)
         assert (question.account, question.state, question.seconds_left) == (OWNED, "sending", 1800)
+        await until(lambda: bool(place.bots[OWNED].told))
         (part,) = await place.store.get(OpenParts(OWNED))
         await place.store.do(Settle(part.part_id, PartState.SENT, 1))
         async with asyncio.TaskGroup() as tasks:
@@ -242,6 +243,7 @@ async def test_a_question_that_cannot_be_asked_says_why(tmp_path: Path) -> None:
 async def test_what_a_daemon_before_had_asked_is_asked_no_more(tmp_path: Path) -> None:
     async with opened(tmp_path) as place:
         await confirm(place, account=OWNED)
+        await until(lambda: bool(place.bots[OWNED].told))
         assert isinstance(place.store, Failing)
         place.store.fails = Hold
         await place.owners.recover()

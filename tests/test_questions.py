@@ -15,7 +15,7 @@ from bridge.channel.testing.clock import START, FakeClock, settle, until
 from bridge.errors import BridgeError, StoreError
 from bridge.health import Health, Snapshot, State
 from bridge.ids import AccountId, ConversationKey
-from bridge.questions import LOOK_SECONDS, Question, Questions, QuestionState
+from bridge.questions import LOOK_SECONDS, NOT_YET, Question, Questions, QuestionState
 from bridge.relay.ahead import Said
 from bridge.relay.followed import FOLLOW_SECONDS
 from bridge.relay.reach import Reach
@@ -56,12 +56,15 @@ class Bot:
 
 
 class Failing:
-    """A store whose steps, or reads, fail while they shall."""
+    """A store whose steps fail, or stall, while they shall."""
 
     def __init__(self, store: Store) -> None:
         self._store, self.fails = store, False
+        self.stalled: asyncio.Event | None = None
 
     async def do(self, step: Any) -> Any:
+        if self.stalled is not None:
+            await self.stalled.wait()
         if self.fails:
             raise StoreError("full")
         return await self._store.do(step)
@@ -88,6 +91,9 @@ class Place:
 
     async def ask(self, account: str = "", seconds: int = 1800, *, shown: bool = True) -> Question:
         question = await self.questions.ask("Deploy <at now?", account, seconds)
+        await settle()
+        if question.posted is NOT_YET:
+            await self.look()
         if shown:
             await self.ends(question, PartState.SENT)
             assert question.state is OPEN
@@ -209,13 +215,36 @@ async def test_one_that_is_not_one_message_there_is_not_asked(tmp_path: Path) ->
         assert await place.parts() == []
 
 
-async def test_one_that_cannot_be_stored_leaves_room_for_the_next(tmp_path: Path) -> None:
+async def test_one_that_cannot_be_stored_fails_and_leaves_room_for_the_next(tmp_path: Path) -> None:
     async with opened(tmp_path) as place:
         place.store.fails = True
-        with pytest.raises(StoreError):
-            await place.ask()
+        question = await place.ask(shown=False)
+        assert question.state is QuestionState.FAILED
         place.store.fails = False
+        await place.look()
         await place.ask()
+
+
+async def test_one_that_is_withdrawn_while_the_store_is_stalled_is_never_sent(tmp_path: Path) -> None:
+    async with opened(tmp_path) as place:
+        place.store.stalled = asyncio.Event()
+        question = await place.questions.ask("Deploy?", "", 1800)
+        await settle()
+        await place.questions.withdraw(question)
+        assert question.state is QuestionState.WITHDRAWN
+        place.store.stalled.set()
+        await settle()
+        assert await place.parts() == []
+        assert place.bots[MAIN].told == []
+        assert place.bots[MAIN].dropped == [question.posted.reply_id]
+
+
+async def test_one_that_is_withdrawn_before_it_was_stored_is_not_stored(tmp_path: Path) -> None:
+    async with opened(tmp_path) as place:
+        question = await place.questions.ask("Deploy?", "", 1800)
+        await place.questions.withdraw(question)
+        await settle()
+        assert (question.posted, place.bots[MAIN].told) == (NOT_YET, [])
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -385,6 +414,7 @@ async def test_a_store_that_fails_changes_nothing_and_is_tried_again(tmp_path: P
 async def test_a_long_question_is_named_by_its_beginning(tmp_path: Path) -> None:
     async with opened(tmp_path) as place:
         question = await place.questions.ask("Really " * 60, "", 1800)
+        await settle()
         await place.ends(question, PartState.SENT)
         said = place.told("yes")
         assert said.endswith("…”.")

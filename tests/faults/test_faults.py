@@ -14,12 +14,11 @@ def test_status_is_never_connected_too_long_and_every_account_comes_back(channel
     assert report.breaches == [], "\n".join(report.lines())
 
 
-@pytest.mark.check
-@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10, 20))
 def test_500_faults_among_accounts_that_run_side_by_side(seed: int) -> None:
-    report = run(seed, 500)
-    print("\n".join(report.lines()))
-    assert sum(report.faults.values()) == 500
+    report = run(seed, 50)
+    assert sum(report.faults.values()) == 50
     assert report.breaches == [], "\n".join(report.lines())
 
 

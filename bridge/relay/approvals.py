@@ -99,7 +99,7 @@ class Approvals:
 
     def choices(self, part: OutboxPart) -> tuple[Choice, ...]:
         """The buttons of a question's last part, as long as it waits."""
-        if part.part < part.parts - 1:
+        if not self._open or part.part < part.parts - 1:
             return ()
         return next((one.choices for one in self._waiting() if one.reply_id == part.reply_id), ())
 

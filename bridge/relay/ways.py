@@ -124,7 +124,8 @@ class BySending:
 
     async def _send(self, part: OutboxPart) -> SendOutcome:
         if part.kind is PartKind.TEXT:
-            return await self.channel.send(replace(text_of(part), choices=self.questions.choices(part)))
+            shown, choices = text_of(part), self.questions.choices(part)
+            return await self.channel.send(replace(shown, choices=choices) if choices else shown)
         if not isinstance(self.channel, SendsFiles):
             return Refused("this channel takes no files")
         file = await file_of(part)

@@ -274,10 +274,9 @@ def _attaches_anything(attach: Before) -> Before:
 
 
 def _attaches_anywhere(attach: Before) -> Before:
-    async def changed(self: Opener, session_id: SessionId, message: messages.SessionAttach) -> Any:
+    async def changed(self: Opener, session_id: SessionId, cwd: Any, message: Any) -> Any:
         stored = await self._services.store.get(LoadSession(session_id))
-        where = {"cwd": stored.record.cwd} if stored else {}
-        return await attach(self, session_id, message.model_copy(update=where))
+        return await attach(self, session_id, Path(stored.record.cwd) if stored else cwd, message)
 
     return changed
 

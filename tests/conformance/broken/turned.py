@@ -97,16 +97,16 @@ def _starting_bad(read: Before) -> Before:
 
 
 def _running_denied(approved: Before) -> Before:
-    async def changed(self: Calls, call: Any) -> bool:
-        await approved(self, call)
+    async def changed(self: Calls, *arguments: Any) -> bool:
+        await approved(self, *arguments)
         return True
 
     return changed
 
 
 def _auto(approved: Before) -> Before:
-    async def changed(self: Calls, call: Any) -> bool:
-        return self._scope.context.settings.auto_approve or await approved(self, call)
+    async def changed(self: Calls, *arguments: Any) -> bool:
+        return self._scope.context.settings.auto_approve or await approved(self, *arguments)
 
     return changed
 
@@ -115,8 +115,8 @@ def _for_good() -> Patch:
     known: set[str] = set()
 
     def make(approved: Before) -> Before:
-        async def changed(self: Calls, call: Any) -> bool:
-            if call.tool.name in known or await approved(self, call):
+        async def changed(self: Calls, call: Any, proposed: Any) -> bool:
+            if call.tool.name in known or await approved(self, call, proposed):
                 known.add(call.tool.name)
                 return True
             return False
@@ -165,10 +165,10 @@ def _chatty(run: Before) -> Before:
 
 
 def _unknown(judge: Before) -> Before:
-    async def changed(self: Calls, call_id: str, name: str, arguments: Any) -> ToolResult:
-        if name not in self._scope.context.tools:
-            await self._scope.send(ToolStarted, call_id=call_id, name=name)
-        result: ToolResult = await judge(self, call_id, name, arguments)
+    async def changed(self: Calls, proposed: Any) -> ToolResult:
+        if proposed.name not in self._scope.context.tools:
+            await self._scope.send(ToolStarted, call_id=proposed.call_id, name=proposed.name)
+        result: ToolResult = await judge(self, proposed)
         return result
 
     return changed
@@ -374,14 +374,14 @@ def _starting(start_turn: Before) -> Before:
 def _cancelling(before: Callable[[Session, str], bool]) -> Callable[[], Patch]:
     """``before`` sees each cancel first; True: that is all."""
 
-    def make(cancel_turn: Before) -> Before:
-        def changed(self: Session, turn_id: str) -> None:
-            if not before(self, turn_id):
-                cancel_turn(self, turn_id)
+    def make(active: Before) -> Before:
+        def changed(self: Session, turn_id: str) -> Any:
+            done = before(self, turn_id)
+            return SimpleNamespace(cancel=lambda: None) if done else active(self, turn_id)
 
         return changed
 
-    return lambda: wraps(Session, "cancel_turn", make)
+    return lambda: wraps(Session, "active", make)
 
 
 def _cancel_any(session: Session, turn_id: str) -> bool:
@@ -406,8 +406,10 @@ def _deaf(session: Session, turn_id: str) -> bool:
 
 
 def _once(cancel: Before) -> Before:
-    def changed(self: ActiveTurn) -> bool:
-        return not self._cancelled and bool(cancel(self))
+    def changed(self: ActiveTurn) -> None:
+        if self._cancelled:
+            raise RequestError("turn_not_found", "once is enough")
+        cancel(self)
 
     return changed
 

@@ -31,8 +31,8 @@ class FakeAccount:
 
 
 async def nothing(path: str, headers: Mapping[str, str]) -> Answer:
-    """A daemon that tells nothing of itself."""
-    return Answer(404, b'{"error":"not_found"}')
+    """A daemon that tells nothing of itself, but that it lives."""
+    return Answer(200, b"{}") if path == "/healthz" else Answer(404, b'{"error":"not_found"}')
 
 
 @asynccontextmanager

@@ -8,12 +8,14 @@ loop: nothing runs beside it.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import selectors
 import socket
 from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from bridge.channel.testing.clock import START
 
@@ -59,6 +61,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._virtual = _Selector()
         super().__init__(self._virtual)  # type: ignore[arg-type]  # all of a selector that the loop uses
         self._rng = rng
+        self._numbers: WeakKeyDictionary[asyncio.Task[Any], int] = WeakKeyDictionary()
+        self._made = itertools.count()
         self.lookup: Callable[[int], None] = lambda _: None
         self.steps: list[str] = []  # names of the tasks in the order in which they ran, with an rng
 
@@ -78,20 +82,29 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         address = (host if host != "localhost" else "127.0.0.1", port or 0)
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", address)]
 
+    def create_task(self, *args: Any, **kwargs: Any) -> asyncio.Task[Any]:
+        task = super().create_task(*args, **kwargs)
+        self._numbers[task] = next(self._made)
+        return task
+
     def _run_once(self) -> None:
         if self._rng is not None:
             self._shuffle(self._rng)
         super()._run_once()  # type: ignore[misc]  # a loop's own, under no public name
 
     def _shuffle(self, rng: Random) -> None:
-        """Exchange the places of tasks' steps: each has one at most, so none overtakes itself."""
+        """Exchange the places of tasks' steps: each has one at most, so none overtakes itself.
+
+        They are sorted before: a group cancels its tasks in an order that no seed draws.
+        """
         ready = self._ready  # type: ignore[attr-defined]  # as above
-        places = [place for place, handle in enumerate(ready) if _task_of(handle) is not None]
-        handles = [ready[place] for place in places]
-        rng.shuffle(handles)
-        for place, handle in zip(places, handles, strict=True):
+        found = [
+            (place, task) for place, handle in enumerate(ready) if (task := _task_of(handle)) is not None
+        ]
+        drawn = sorted((self._numbers[task], task.get_name(), ready[place]) for place, task in found)
+        rng.shuffle(drawn)
+        for (place, _), (_, name, handle) in zip(found, drawn, strict=True):
             ready[place] = handle
-            name = _task_of(handle).get_name()  # type: ignore[union-attr]  # it has one
             self.steps.append("" if name.startswith("Task-") else name)  # which count over all loops
 
 

@@ -119,7 +119,7 @@ def weave(seed: int, wrap: Wrap = lambda store: store) -> Weave:
             setup = setup_for(home, refusing, world.clock, world.channel)  # type: ignore[arg-type]  # any clock
             await world.live(lambda: Served(Account(setup), home, world.clock, AccountMeter()), result)
             result.breaches += await world.judged()
-        result.steps = loop.steps
+        result.steps = list(loop.steps)
         return result
 
     return virtually(work, Random(seed))

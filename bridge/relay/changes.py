@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import Future, get_running_loop
+import asyncio
 from collections.abc import Callable, Sequence
 
 from bridge.channel import Claimed, Edited, Inbound, Item, Recalled
@@ -43,24 +43,20 @@ class Changes:
         Raises:
             StoreError: it was not stored, or the account stops: it has to come again.
         """
-        done: Future[Claimed] = get_running_loop().create_future()
-        if not self._tasks.spawn(self._carry_out(item, now_ms, done), "change"):
+        carrying = self._tasks.spawn(self._carry_out(item, now_ms), "change")
+        if carrying is None:
             raise StoreError(_STOPPING)
-        return await done
+        await asyncio.wait([carrying])  # also one that is cancelled before it has begun
+        result = StoreError(_STOPPING) if carrying.cancelled() else carrying.result()
+        if isinstance(result, Exception):
+            raise result
+        return result
 
-    async def _carry_out(self, item: Item, now_ms: int, done: Future[Claimed]) -> None:
-        result: Claimed | Exception = StoreError(_STOPPING)
+    async def _carry_out(self, item: Item, now_ms: int) -> Claimed | Exception:
         try:
-            result = await settled(self._take(item, now_ms), name="change")
+            return await settled(self._take(item, now_ms), name="change")
         except BridgeError as error:
-            result = error
-        finally:
-            if done.done():
-                pass  # nobody waits any more
-            elif isinstance(result, Exception):
-                done.set_exception(result)
-            else:
-                done.set_result(result)
+            return error
 
     async def _take(self, item: Item, now_ms: int) -> Claimed:
         match item:

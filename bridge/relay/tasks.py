@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
+
+R = TypeVar("R")
 
 
 class Tasks:
@@ -13,11 +15,10 @@ class Tasks:
     def __init__(self, group: asyncio.TaskGroup, account: str) -> None:
         self._group, self._account = group, account
 
-    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> bool:
-        """Start ``work``. False where the run is ending: the next run takes it up from the store."""
+    def spawn(self, work: Coroutine[Any, Any, R], name: str) -> asyncio.Task[R] | None:
+        """Start ``work``. None where the run is ending: the next run takes it up from the store."""
         try:
-            self._group.create_task(work, name=f"{self._account}/{name}")
+            return self._group.create_task(work, name=f"{self._account}/{name}")
         except RuntimeError:  # the group takes no more; it has no other way to tell
             work.close()
-            return False
-        return True
+            return None

@@ -598,3 +598,14 @@ async def test_a_message_that_comes_while_its_recall_is_looked_up_is_recalled() 
         run.claims._changes._work = replace(run.work, store=Late(here.store, Edit))
         assert await recall(here, "m1") == b"accepted"
         assert await state(here, "m1") == TAKEN_BACK
+
+
+async def test_a_change_that_comes_in_the_moment_of_the_stop_is_not_waited_for() -> None:
+    async with desk(run=False) as here, asyncio.TaskGroup() as tasks, asyncio.timeout(5):
+        running = tasks.create_task(here.account.run(here.health))
+        await until(lambda: here.account._run is not None)
+        run = here.account._run
+        assert run is not None
+        await until(lambda: here.clock.waits() != [])
+        running.cancel()  # what is spawned right now is cancelled before it has begun
+        assert "stops" in await settled_error(run.claims.take([Recalled("m0")], 0))

@@ -34,6 +34,7 @@ from bridge.relay import conversation, received, turn
 from bridge.relay.payload import conversation_of
 from bridge.relay.queue import together
 from bridge.relay.session import Session
+from bridge.relay.settle import settled
 from bridge.relay.texts import Language, Text, say
 from bridge.store.change_steps import ALONG
 from bridge.store.contract import (
@@ -1261,15 +1262,15 @@ async def test_stop_ends_a_turn_with_all_that_it_was_given(monkeypatch: pytest.M
 async def test_a_recall_of_the_first_as_messages_are_put_together_loses_none_of_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real, held, recalled = conversation.settled, Held(), asyncio.Event()
+    held, recalled = Held(), asyncio.Event()
 
-    async def settled(work: Any, name: str) -> Any:
+    async def just_before(work: Any, name: str) -> Any:
         if name == "answer" and held.started and not recalled.is_set():
             recalled.set()
             await here.push(Recalled("m2"))
-        return await real(work, name)
+        return await settled(work, name)
 
-    monkeypatch.setattr(conversation, "settled", settled)
+    monkeypatch.setattr(conversation, "settled", just_before)
     async with desk(script={"turn": held}, settings={"when_busy": "collect"}) as here:
         await here.say("one")
         await until(lambda: held.started == ["one"])

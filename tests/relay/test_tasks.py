@@ -12,7 +12,7 @@ async def test_what_is_spawned_runs_under_the_account_s_name() -> None:
         names.append(task.get_name())
 
     async with asyncio.TaskGroup() as group:
-        assert Tasks(group, "test:a").spawn(work(), "answer") is True
+        assert Tasks(group, "test:a").spawn(work(), "answer") is not None
     assert names == ["test:a/answer"]
 
 
@@ -22,4 +22,4 @@ async def test_a_run_that_has_ended_takes_nothing_and_says_so() -> None:
 
     async with asyncio.TaskGroup() as group:
         tasks = Tasks(group, "test:a")
-    assert tasks.spawn(work(), "answer") is False
+    assert tasks.spawn(work(), "answer") is None

@@ -27,6 +27,7 @@ from bridge.store.contract import OutboxPart
 _CHARACTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that is taken for another
 _ID_CHARACTERS = 5
 _STAMP_SECONDS = 1  # platforms tell the time that roughly
+_KEPT_SECONDS = 3600  # past its time, of a question whose turn nobody took up again
 
 
 class Skewed(Protocol):
@@ -54,6 +55,12 @@ class Question:
     taken: bool = False
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def take(self, *, denied: bool = False) -> None:
+        """From now on the answer stays what it is; ``denied``: there was none, which is a no."""
+        if denied:
+            self.decide(False)
+        self.taken = True
+
     def decide(self, approved: bool) -> None:
         """Of answers that come at once the last one counts: whoever gave them changed their mind."""
         if not self.taken:
@@ -74,7 +81,9 @@ class Approvals:
         """A new question, which counts for ``seconds``; the same one where it is open already."""
         question = self._open.get(approval_id)
         if question is None:
-            until = self._clock.monotonic() + seconds
+            now = self._clock.monotonic()
+            until = now + seconds
+            self._open = {key: one for key, one in self._open.items() if now < one.until + _KEPT_SECONDS}
             question = self._open[approval_id] = Question(short_id(approval_id), conversation, until)
         return question
 
@@ -89,6 +98,10 @@ class Approvals:
     def waits(self, conversation: ConversationKey) -> bool:
         """Whether a question of the conversation is open."""
         return bool(self._of(conversation))
+
+    def has_asked(self, conversation: ConversationKey) -> bool:
+        """Whether a turn of the conversation has asked, and has not been given its answer."""
+        return any(one.conversation == conversation for one in self._open.values())
 
     def taken(self, part: OutboxPart, at: datetime) -> None:
         """The platform took a part that was given to it ``at``; a question's last one shows it."""

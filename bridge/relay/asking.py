@@ -49,18 +49,14 @@ class Asking:
                 if not question.reply_id:
                     await self._put(call, question)
                 left = question.until - self._work.clock.monotonic()
-                answered = await happens(question.over, left, self._work.clock)
-                self._end(call, question)
-                if not answered:
+                if not await happens(question.over, left, self._work.clock):
+                    question.take(denied=True)
                     await self._tell(question)
             except StoreError as error:
-                self._end(call, question)
+                question.take(denied=True)
                 self._work.log.warning("approval.not_stored", reason=str(error))
+        question.take()
         return question.approved
-
-    def _end(self, call: Call, question: Question) -> None:
-        question.taken = True
-        self._approvals.close(call.approval_id)
 
     def withdraw(self, approval_id: str) -> None:
         self._approvals.close(approval_id)

@@ -292,7 +292,7 @@ class Conversation:
             try:
                 return await session.turn(message.message_id, prompt, got.attachments, work.live, asks)
             except SessionError as error:
-                if error.code or work.approvals is None or not work.approvals.waits(self._key):
+                if error.code or work.approvals is None or not work.approvals.has_asked(self._key):
                     raise
             await self._session.close()
             authority, session_id = work.authority_of(tools), session.session_id

@@ -31,11 +31,14 @@ class Asks(Protocol):
     """Puts calls to the owner."""
 
     async def ask(self, call: Call) -> bool:
-        """The owner's answer, False when none came in time. Cancelled, the question stays open."""
+        """The owner's answer, False when none came in time; the same when asked again, until ``withdraw``.
+
+        Cancelled, the question stays open.
+        """
         ...
 
     def withdraw(self, approval_id: str) -> None:
-        """Nobody waits for the answer any more."""
+        """The answer has been passed on, or nobody waits for it any more."""
         ...
 
 
@@ -98,8 +101,9 @@ class Judge:
             event.approval_id, event.name, self._proposed.get(event.call_id), event.summary, event.cwd
         )
         approved = await asks.ask(call)
-        with suppress(SessionError):  # whoever reads the events notices, too
+        with suppress(SessionError):  # whoever reads the events notices, too, and may take the turn up again
             await self._resolve(event.approval_id, approved)
+            asks.withdraw(event.approval_id)
 
     def _withdraw(self, call_id: str) -> None:
         approval_id, task = self._open.pop(call_id, ("", None))

@@ -171,6 +171,24 @@ def test_a_question_that_is_open_is_not_opened_again() -> None:
     assert desk.approvals.open("a", MINE, 600) is desk.questions[0]
 
 
+async def test_a_question_that_nobody_took_up_again_is_forgotten_at_last() -> None:
+    desk = Desk("a")
+    await desk.clock.advance(600)
+    desk.ask("b")
+    assert desk.approvals.open("a", MINE, 600) is desk.questions[0]
+    await desk.clock.advance(3600)
+    desk.ask("c")
+    assert desk.approvals.open("a", MINE, 600) is not desk.questions[0]
+
+
+def test_a_turn_that_was_not_given_its_answer_has_asked_still() -> None:
+    desk = Desk("a")
+    desk.say("/approve")
+    assert (desk.approvals.waits(MINE), desk.approvals.has_asked(MINE)) == (False, True)
+    desk.approvals.close("a")
+    assert not desk.approvals.has_asked(MINE)
+
+
 def test_all_of_a_chat_are_closed_together() -> None:
     desk = Desk("a", "b")
     other = desk.ask("c", OTHER)

@@ -181,8 +181,8 @@ class AskedChannel(PushedChannel):
 async def test_where_replies_are_fetched_a_word_answers_as_soon_as_the_question_is_there() -> None:
     async with asking_desk(AskedChannel()) as here:
         await here.say("write it")
-        open_now = here.account._approvals._open
-        await until(lambda: any(question.shown_at for question in open_now.values()))
+        approvals = here.account._approvals
+        await until(lambda: any(question.shown_at for question in approvals._open.values()))
         await here.say("yes")
         body = ""
         while not body.endswith("written"):

@@ -182,6 +182,20 @@ async def test_a_broken_connection_to_the_session_server_is_made_again() -> None
         assert await here.heard(4) == "You said: hello"
 
 
+async def test_an_answer_that_meets_a_connection_just_broken_counts() -> None:
+    async with desk() as (here, _):
+        await here.say("write a.txt hello")
+        await here.heard(1)
+        assert here.account._run is not None
+        (conversation,) = here.account._run.conversations.by_key.values()
+        session = conversation._session._session
+        assert session is not None
+        (question,) = here.account._approvals._open.values()
+        session._connection._writer.transport.abort()
+        question.decide(True)
+        assert await here.heard(2) == "Wrote 6 bytes."
+
+
 async def test_a_stopped_turn_that_asked_is_not_taken_up_by_the_next_message() -> None:
     async with desk() as (here, _):
         await here.say("write a.txt hello")

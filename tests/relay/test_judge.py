@@ -93,6 +93,7 @@ async def test_a_risky_call_is_put_to_the_owner_with_its_arguments(approved: boo
         assert owner.asked == [Call("a-c1", "write_file", {"path": "a"}, "s", "/w")]
         owner.answer.set_result(approved)
     assert server.resolved == [("a-c1", approved)]
+    assert owner.withdrawn == ["a-c1"]
 
 
 async def test_a_call_that_ended_otherwise_is_withdrawn_and_so_is_all_at_the_turn_s_end() -> None:
@@ -126,3 +127,4 @@ async def test_an_answer_that_finds_no_server_harms_nothing() -> None:
     async with asyncio.TaskGroup() as tasks:
         await Judge("m1", True, owner, server.resolve, tasks).see(requested())
         owner.answer.set_result(True)
+    assert owner.withdrawn == []

@@ -284,7 +284,9 @@ class Account:
             now_ms = unix_ms(self._clock.now())
             since = SenderTurns(self._setup.name, now_ms - DAY_MS, Limit.DAY)
             run.room.senders.remember(await self._store.get(since), now_ms)
-        for one, inbound in await self._still_wanted():  # no await here: what is started needs the run known
+        wanted = await self._still_wanted()
+        self._approvals.keep({one.conversation for one, _ in wanted if one.state is MessageState.RUNNING})
+        for one, inbound in wanted:  # no await here: what is started needs the run known
             run.room.take(one.conversation)
             run.conversations.enqueue(one.conversation, run.work.taken_up(one, inbound))
         return last

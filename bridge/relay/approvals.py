@@ -6,7 +6,7 @@ All of it is in memory, and outlives a run of the account: a question is open as
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -95,6 +95,10 @@ class Approvals:
         """No turn of the conversation waits for anything any more."""
         self._open = {key: one for key, one in self._open.items() if one.conversation != conversation}
 
+    def keep(self, conversations: Collection[ConversationKey]) -> None:
+        """Only in these conversations is there a turn that may still wait."""
+        self._open = {key: one for key, one in self._open.items() if one.conversation in conversations}
+
     def waits(self, conversation: ConversationKey) -> bool:
         """Whether a question of the conversation is open."""
         return bool(self._of(conversation))
@@ -150,7 +154,7 @@ class Approvals:
         if argument:
             waiting = [one for one in waiting if one.id == argument.lower()]
         match waiting:
-            case [one]:
+            case [one] if argument or self._saw(message, one):
                 return _decided(one, approved, self._language_of(message))
             case []:
                 return self._said(message, Text.APPROVAL_STALE if argument else Text.APPROVAL_NONE)

@@ -178,7 +178,7 @@ _EN = {
     Text.APPROVAL_STALE: "That question is no longer valid: it was answered, ran out of time, or its work "
     "has ended. Nothing was changed.",
     Text.APPROVAL_NONE: "Nothing waits for your approval in this chat.",
-    Text.APPROVAL_WHICH: "More than one question waits for your answer. Name the one you mean: {ids}",
+    Text.APPROVAL_WHICH: "Name the question that you mean, as it may be another one by now: {ids}",
     Text.APPROVAL_OWNER: "Only my owner can answer that, in a direct chat with me.",
     Text.APPROVAL_CUT: "({bytes} bytes in between are not shown)",
     Text.APPROVAL_ALLOW: "Allow",
@@ -281,7 +281,7 @@ _ZH = {
     Text.APPROVAL_LATE: "没有及时收到回复，因此没有执行（{id}）。",
     Text.APPROVAL_STALE: "这个问题已失效：已经回答过、超时了，或者对应的任务已结束。没有任何改动。",
     Text.APPROVAL_NONE: "这个聊天里没有等待您批准的操作。",
-    Text.APPROVAL_WHICH: "有多个问题在等您回答，请指明是哪一个：{ids}",
+    Text.APPROVAL_WHICH: "请指明您回答的是哪一个问题，等待回答的有：{ids}",
     Text.APPROVAL_OWNER: "只有我的主人能在与我的单独聊天里回答这个问题。",
     Text.APPROVAL_CUT: "（中间有 {bytes} 字节未显示）",
     Text.APPROVAL_ALLOW: "批准",

@@ -107,6 +107,27 @@ def test_an_answer_never_counts_for_a_newer_question_case_61() -> None:
     assert decided(desk)[1] is None
 
 
+@pytest.mark.parametrize("text", ["/approve", "/deny"])
+def test_a_command_that_names_none_decides_nothing_that_its_writer_cannot_have_seen_case_61(
+    text: str,
+) -> None:
+    desk = Desk("a")
+    long_ago = desk.clock.now() - timedelta(seconds=5)
+    assert f"by now: {short_id('a')}" in str(desk.say(text, sent_at=long_ago))
+    assert decided(desk) == [None]
+    assert desk.say(f"{text} {short_id('a')}", sent_at=long_ago) is not None
+    assert decided(desk) == [text == "/approve"]
+
+
+def test_only_where_a_turn_may_still_wait_a_question_is_kept() -> None:
+    desk = Desk("a")
+    other = desk.ask("b", OTHER)
+    desk.approvals.keep({OTHER})
+    assert str(desk.say(f"/approve {short_id('a')}")).startswith(STALE)
+    assert not other.over.is_set()
+    assert desk.approvals.waits(OTHER)
+
+
 def test_without_any_question_a_command_says_so_and_a_word_is_an_ordinary_message() -> None:
     desk = Desk()
     assert desk.say("/approve") == "Nothing waits for your approval in this chat."

@@ -12,16 +12,18 @@ import pytest
 from bridge.agents.echo import Echo
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.config import SessionsTable
+from bridge.ids import MessageId
 from bridge.paths import Home
 from bridge.relay.account import Account
 from bridge.relay.approvals import short_id
+from bridge.relay.payload import conversation_of
 from bridge.sessions.contract import Services
 from bridge.sessions.server import SessionServer
-from bridge.store.contract import Post
+from bridge.store.contract import Post, Recall
 from bridge.store.sqlite import SqliteStore, open_store
 from bridge.store.workers import InlineWorker
 from bridge.tools.choose import tools_for
-from tests.relay.harness import FakeHealth, PushedChannel, homes, message, request, setup_for
+from tests.relay.harness import NAME, FakeHealth, PushedChannel, homes, message, request, setup_for
 
 ASK = {"remote_tools": "owner", "approvals": "ask"}
 
@@ -228,3 +230,16 @@ async def test_a_run_that_ends_while_a_question_is_being_stored_leaves_it_to_the
         assert "write_file" in await here.heard(1)
         await here.say("yes")
         assert await here.heard(3) == "Wrote 6 bytes."
+
+
+async def test_a_message_that_ended_while_the_account_was_away_leaves_no_question() -> None:
+    async with desk() as (here, tasks):
+        await here.say("write a.txt hello")
+        await here.heard(1)
+        asked = approval_in(here)
+        await here.stop()
+        await here.store.do(Recall(NAME, MessageId("m1"), conversation_of(message("m1")), 0))
+        await here.start(tasks)
+        await here.say(f"/approve {short_id(asked)}")
+        assert "no longer valid" in await here.heard(2)
+        assert not here.written

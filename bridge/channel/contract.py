@@ -331,7 +331,7 @@ class Channel(Protocol):
 @runtime_checkable
 class Polls(Protocol):
     async def receive(self, checkpoint: str) -> Batch:
-        """The next batch after ``checkpoint``, "" at first, once the last is durable; empty after 2 minutes."""
+        """The next batch after ``checkpoint``, "" at first, once the last is durable; empty after 120 s."""
         ...
 
 
@@ -395,7 +395,7 @@ class ShowsTyping(Protocol):
 @runtime_checkable
 class Probes(Protocol):
     async def probe(self) -> Identity:
-        """Prove contact, within 30 s, and learn who the bot is. Asked at start and about every five minutes."""
+        """Prove contact, within 30 s, and learn who the bot is. Asked at start and every five minutes."""
         ...
 
 

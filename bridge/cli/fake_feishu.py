@@ -1,4 +1,4 @@
-"""What else people can do on Feishu: quote, discuss, forward, edit, press; send cards, places and the rest."""
+"""What else people do on Feishu: quote, discuss, forward, edit, press; send cards, places and any type."""
 
 from __future__ import annotations
 

@@ -116,14 +116,18 @@ def forget_unused(db: Cursor, before_ms: int, limit: int) -> None:
     db.execute(_FORGET_BINDINGS, (before_ms, limit))
 
 
-def forget_all(db: Cursor, keys: Iterable[tuple[str]], limit: int) -> None:
-    """Forget the sessions of these ids whole, and what is bound to them, until ``limit`` rows have gone."""
+def forget_all(db: Cursor, keys: Iterable[tuple[str]], limit: int) -> bool:
+    """Forget the sessions of these ids whole, and what is bound to them, until ``limit`` rows have gone.
+
+    Whether that were all of them.
+    """
     rows = 0
     for key in keys:
         if rows >= limit:
-            break
+            return False
         for statement in _FORGET:
             rows += db.execute(statement, key).rowcount
+    return True
 
 
 def _use(db: Cursor, session_id: SessionId, seq: int, now_ms: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.ids import ConversationKey, SessionId
+from bridge.ids import ConversationKey, MessageId, SessionId
 from bridge.store.contract import (
     Bind,
     BindSession,
@@ -22,7 +22,9 @@ from bridge.store.contract import (
     SessionRecord,
     SetIdentity,
     Settle,
+    Start,
     Store,
+    UnbindSession,
 )
 from tests.store.backends import Open
 from tests.store.values import (
@@ -112,6 +114,20 @@ class ForgetContract:
             assert steps >= 3
             assert await store.get(OpenMessages(ACCOUNT)) == ()
             assert await store.do(Bind(ACCOUNT, "another")) == ""
+
+    async def test_what_was_said_in_sessions_that_are_bound_no_more_goes_too(self, opened: Open) -> None:
+        async with opened() as store:
+            sessions = [SessionId(f"s{n}") for n in range(3)]
+            for session in sessions:
+                await store.do(claim(message(session)))
+                await store.do(OpenSession(SessionRecord(session, "/", "{}", 1), 1000))
+                await store.do(BindSession(ACCOUNT, CHAT, session, "owner", 1000))
+                await store.do(Start(ACCOUNT, MessageId(session), session, 1000))
+            await store.do(UnbindSession(ACCOUNT, CHAT))
+            _, steps = await forgotten(store, 1)
+            assert steps >= len(sessions)
+            assert [await store.get(LoadSession(session)) for session in sessions] == [None] * len(sessions)
+            assert await store.get(OpenMessages(ACCOUNT)) == ()
 
     async def test_an_account_that_nobody_knows_is_forgotten_already(self, opened: Open) -> None:
         async with opened() as store:

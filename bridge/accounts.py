@@ -9,6 +9,7 @@ come from a private file,
 from __future__ import annotations
 
 import json
+import os.path
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -223,7 +224,7 @@ def _workspace(own: str, where: str, shared: str, home: Home) -> Path:
 
 def check_workspace(workspace: str, where: str) -> None:
     """Raises ConfigError when ``workspace``, set at ``where``, is no directory's absolute path."""
-    if workspace and not (Path(workspace).is_absolute() and Path(workspace).is_dir()):
+    if workspace and not (os.path.isabs(workspace) and os.path.isdir(workspace)):
         raise ConfigError(f"{where}: must be an existing directory, by its absolute path: make or correct it")
 
 
@@ -233,7 +234,7 @@ def _credentials(
     path = home.credentials(spec.name, name)
     where = f"channels.{spec.name}.{name}.credentials"
     given = from_environment(table, f"{home.config}: {where}", path, environ)
-    if path.exists() or not needed_secrets(spec) <= given.keys():
+    if os.path.exists(path) or not needed_secrets(spec) <= given.keys():
         given = saved_secrets(path) | given
     secrets = validate(spec.credentials, given, path, strict=False)  # variables are texts, whatever they hold
     for secret in secrets_of(secrets):
@@ -253,7 +254,7 @@ def is_signed_in(home: Home, spec: ChannelSpec, name: str, table: Mapping[str, A
         ConfigError: ``name`` is no plain name.
     """
     given = table.get("credentials", {})
-    return home.credentials(spec.name, name).exists() or needed_secrets(spec) <= {*given}
+    return os.path.exists(home.credentials(spec.name, name)) or needed_secrets(spec) <= {*given}
 
 
 def from_environment(table: Any, where: str, path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -328,4 +329,4 @@ def _broken(channel: str, name: str, *reasons: str, enabled: bool = True) -> Bro
 
 def _shown(name: str) -> str:
     """``name`` without what may do harm, and never the name of an account that is right."""
-    return _ODD.sub("?", name)[:64]
+    return _ODD.sub("?", name if len(name) <= 64 else f"{name[:63]}?")

@@ -139,9 +139,13 @@ class Control:
         if not command.text.strip() and not command.files:
             raise ControlError("component_error", "there is nothing to send: give a text or a file")
         files = [Path(file) for file in command.files]
-        if len(files) > MAX_FILES or not all(file.is_absolute() for file in files):
+        if len(files) > MAX_FILES or not all(map(_is_path, command.files)):
             raise ControlError("component_error", f"give up to {MAX_FILES} files by their absolute paths")
         try:
             await account.send(command.to, command.text, files)
         except BridgeError as error:
             raise ControlError("component_error", str(error)) from error
+
+
+def _is_path(file: str) -> bool:
+    return os.path.isabs(file) and "\0" not in file

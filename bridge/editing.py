@@ -46,9 +46,9 @@ def remove_account(path: Path, channel: str, account: str) -> None:
 
 
 def _edit(path: Path, edited: Callable[[str], str], table: tuple[str, ...]) -> None:
-    target = path.resolve()  # a symbolic link is written through
+    target = Path(os.path.realpath(path))  # a symbolic link is written through
     with _locked(Home(path.parent)):
-        text = read(path)[0] if target.exists() else ""
+        text = read(path)[0] if os.path.lexists(target) else ""
         try:
             new = edited(text)
         except UneditableError:

@@ -15,7 +15,7 @@ from bridge.errors import ConfigError
 SOCKET_PATH_BYTES = 100  # the kernels take 104 (macOS) or 108 (Linux), the end included
 PRIVATE_FILE_BYTES = 1 << 20
 
-_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -128,10 +128,10 @@ def plain_name(name: str) -> str:
     """``name``, when it can be a file's name anywhere.
 
     Raises:
-        ConfigError: it is empty, or has other characters than ASCII letters, digits, ``_`` and ``-``.
+        ConfigError: it is empty, over 64 characters, or has others than ASCII letters, digits, ``_`` and ``-``.
     """
     if not _NAME.fullmatch(name):
-        raise ConfigError("a name has letters, digits, _ and - and nothing else: rename it")
+        raise ConfigError("a name has up to 64 letters, digits, _ and -, and nothing else: rename it")
     return name
 
 

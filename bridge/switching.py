@@ -6,6 +6,7 @@ One such change at a time; whoever only asks for the status waits for none of th
 from __future__ import annotations
 
 import asyncio
+import os.path
 import shutil
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -151,7 +152,7 @@ class Switches:
 def _directory(workspace: str) -> str:
     """Raises BridgeError when it is no directory that can be named from anywhere."""
     path = Path(workspace)
-    if not path.is_absolute() or not path.is_dir():
+    if not path.is_absolute() or not os.path.isdir(path):
         raise BridgeError("the workspace must be an existing directory, by its absolute path")
     return str(path.resolve())
 

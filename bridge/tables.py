@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os.path
 import re
 import tomllib
 from codecs import BOM_UTF8
@@ -69,7 +70,7 @@ def read(path: Path) -> tuple[str, dict[str, Any]]:
         ConfigError: the file is missing, open to others, over 1 MiB or no TOML. The text names the place and
             never quotes the line, which may hold anything.
     """
-    raw = read_private(path.resolve() if path.is_symlink() else path)
+    raw = read_private(Path(os.path.realpath(path)) if path.is_symlink() else path)
     if raw.startswith(BOM_UTF8):
         raise ConfigError(f"{path}: it begins with a byte order mark: save it as UTF-8 without one")
     try:
@@ -84,6 +85,8 @@ def read(path: Path) -> tuple[str, dict[str, Any]]:
         raise ConfigError(f"{path}: not TOML at {place[1] if place else 'an unknown place'}: {why}") from None
     except RecursionError:
         raise ConfigError(f"{path}: nested too deeply: no setting needs that") from None
+    except ValueError:
+        raise ConfigError(f"{path}: a number has thousands of digits: no setting needs that") from None
 
 
 def validate(model: type[M], table: Any, path: Path, where: str = "", *, strict: bool = True) -> M:
@@ -98,6 +101,9 @@ def validate(model: type[M], table: Any, path: Path, where: str = "", *, strict:
         return model.model_validate_json(json.dumps(table, default=str), strict=strict)
     except ValidationError as error:
         raise TableError(_explain(error, model, path, where)) from None
+    except (ValueError, RecursionError):
+        text = "a number has thousands of digits, or tables are nested too deeply: no setting needs that"
+        raise TableError([f"{path}: {where or 'the whole file'}: {text}"]) from None
 
 
 def _explain(error: ValidationError, model: type[BaseModel], path: Path, where: str) -> list[str]:

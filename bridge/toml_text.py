@@ -64,7 +64,7 @@ def _reading_again() -> Iterator[None]:
     """What the library cannot do, or did wrong, is refused."""
     try:
         yield
-    except (TOMLKitError, tomllib.TOMLDecodeError) as error:
+    except (TOMLKitError, ValueError, RecursionError) as error:
         raise UneditableError from error
 
 

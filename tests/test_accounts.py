@@ -279,7 +279,7 @@ def test_exact_ids_pass_whatever_they_look_like(home: Home) -> None:
 
 def test_a_workspace_must_be_there(home: Home) -> None:
     keep(home, "main", {"token": SECRET})
-    for wrong in ("relative", str(home.root / "none")):
+    for wrong in ("relative", str(home.root / "none"), f"/{'a' * 300}", "/a\0b"):
         assert "must be an existing directory" in reason(one(home, {"workspace": wrong}))
     assert setup(one(home, {"workspace": str(home.root)})).settings.workspace == str(home.root)
 
@@ -301,7 +301,7 @@ def test_the_daemons_workspace_must_be_there_for_the_accounts_that_use_it(home: 
 def test_an_account_name_that_is_no_plain_name_is_shown_harmlessly(home: Home) -> None:
     found = read(home, {"pigeon": {"../x\n": {}}})
     assert [account.id for account in found] == ["pigeon:???x?"]
-    assert reason(found[0]).startswith(f"{home.config}: channels.pigeon.???x?: a name has letters")
+    assert reason(found[0]).startswith(f"{home.config}: channels.pigeon.???x?: a name has up to 64 letters")
 
 
 def test_an_account_name_that_is_no_plain_name_takes_no_other_accounts_place(home: Home) -> None:
@@ -310,6 +310,15 @@ def test_an_account_name_that_is_no_plain_name_takes_no_other_accounts_place(hom
     assert [(account.id, isinstance(account, AccountSetup)) for account in found] == [
         ("pigeon:a?b", False),
         ("pigeon:a_b", True),
+    ]
+
+
+def test_an_account_whose_name_is_too_long_for_a_file_fails_alone(home: Home) -> None:
+    keep(home, "a" * 64, {"token": SECRET})
+    found = read(home, {"pigeon": {"a" * 64: {}, "a" * 300: {}}})
+    assert [(account.id, isinstance(account, AccountSetup)) for account in found] == [
+        (f"pigeon:{'a' * 63}?", False),
+        (f"pigeon:{'a' * 64}", True),
     ]
 
 

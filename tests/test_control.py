@@ -226,6 +226,7 @@ async def test_a_message_is_sent_from_its_account() -> None:
         (ours.Send(account=ACCOUNT, to="a\tb", text="x"), "no recipient's id"),
         (ours.Send(account=ACCOUNT, to="u" * 513, text="x"), "no recipient's id"),
         (ours.Send(account=ACCOUNT, to="u", files=("a",)), "absolute paths"),
+        (ours.Send(account=ACCOUNT, to="u", files=("/a\0b",)), "absolute paths"),
         (ours.Send(account=ACCOUNT, to="u", files=("/a",) * 17), "up to 16 files"),
     ],
 )

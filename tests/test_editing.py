@@ -72,6 +72,21 @@ def test_a_table_that_needs_a_person_is_refused_with_what_to_do_and_nothing_chan
     assert home.config.read_bytes() == b"channels = 3\n"
 
 
+def test_a_file_with_a_number_of_thousands_of_digits_is_refused_and_stays(home: Home) -> None:
+    text = f"[channels.a.b]\ny = {'9' * 5000}\n"
+    write_private(home.config, text.encode())
+    with pytest.raises(ConfigError, match="thousands of digits"):
+        set_keys(home.config, "a", "b", {"x": 1})
+    assert home.config.read_text() == text
+
+
+def test_a_ring_of_links_is_refused_and_stays(home: Home) -> None:
+    home.config.symlink_to(home.config)
+    with pytest.raises(ConfigError, match="is a symbolic link"):
+        set_keys(home.config, "a", "b", {"x": 1})
+    assert home.config.is_symlink()
+
+
 def test_a_broken_or_open_file_is_refused(home: Home) -> None:
     write_private(home.config, b"[oops\n")
     with pytest.raises(ConfigError, match="not TOML"):

@@ -61,7 +61,7 @@ def test_a_socket_path_over_the_limit_is_an_error_of_configuration() -> None:
         _ = Home(Path(f"{fits.root}h")).socket
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\x00", "ä", "a b", "a\n", "a.json"])
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\x00", "ä", "a b", "a\n", "a.json", "a" * 65])
 def test_a_name_that_is_no_plain_name_makes_no_path(name: str) -> None:
     home = Home(Path("/h"))
     with pytest.raises(ConfigError):

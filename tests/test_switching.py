@@ -183,7 +183,9 @@ async def test_a_list_of_senders_is_kept_and_made_by_hand_only(tmp_path: Path) -
         ({"account": "none"}, "not signed in"),
         ({"account": "none", "enabled": False}, "not signed in"),
         ({"workspace": "work"}, "absolute path"),
+        ({"account": "a" * 300}, "64 letters"),
         ({"workspace": "/does/not/exist"}, "existing directory"),
+        ({"workspace": f"/{'a' * 300}"}, "existing directory"),
     ],
 )
 async def test_what_cannot_be_set_changes_nothing(

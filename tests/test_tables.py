@@ -191,3 +191,25 @@ def test_what_comes_as_text_may_be_read_less_strictly() -> None:
 
 def test_what_is_missing_is_named() -> None:
     assert refusal(Needs, {}) == ["token: missing: set it"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"port = {'9' * 5000}",
+        f"port = 0x{'f' * 8000}",
+        f"{'a.' * 3000}a = 1",
+        f"[{'a.' * 3000}a]",
+        f"free = {'[' * 400}{']' * 400}",
+    ],
+)
+def test_what_no_setting_needs_is_refused_and_ends_nothing(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"config\.toml: .*(no setting needs that|recursion)"):
+        validate(Model, parse(write(tmp_path, text)), tmp_path / "config.toml")
+
+
+def test_a_ring_of_links_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").symlink_to(tmp_path / "other.toml")
+    (tmp_path / "other.toml").symlink_to(tmp_path / "settings.toml")
+    with pytest.raises(ConfigError, match="is a symbolic link"):
+        parse(tmp_path / "settings.toml")

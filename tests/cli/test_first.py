@@ -85,7 +85,7 @@ def test_a_person_is_asked_again_and_told_why(
     )
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("choose one of: ")
-    assert said[2] == "a name has letters, digits, _ and - and nothing else: rename it"
+    assert said[2] == "a name has up to 64 letters, digits, _ and -, and nothing else: rename it"
     assert said[3:5] == [f"the port {busy} is taken: choose another", "a port is a number"]
     assert "web.public_url: must be an address" in said[5]
 

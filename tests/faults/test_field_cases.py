@@ -1,0 +1,71 @@
+"""What broke comparable systems' connections in the field, on a real adapter; the numbers name the cases."""
+
+import asyncio
+from collections import Counter
+
+from bridge.health import State
+from tests.faults.seat import SEEN_SECONDS, Seat
+from tests.faults.test_cases import POLL_SECONDS, becomes, seated
+from tests.faults.wire import Trouble
+
+CONNECTIONS = 2  # to poll on, and to send on
+
+
+def test_case_5_a_hint_when_to_come_again_is_a_wait_and_never_the_last_try() -> None:
+    async def test(one: Seat) -> None:
+        await one.wire.begin(Trouble.BUSY)  # it names a time to come again at, once
+        assert await becomes(one, State.DISCONNECTED, 60.0)
+        await one.wire.end()
+        await one.wire.begin(Trouble.REFUSED)  # and then is not there
+        await asyncio.sleep(600)
+        assert one.state is State.DISCONNECTED
+        await one.wire.end()
+        assert await becomes(one, State.CONNECTED, 65.0 + POLL_SECONDS)
+        await one.say("after")
+        await asyncio.sleep(60)
+        assert one.unanswered() == []
+
+    seated("plainline", test)
+
+
+def test_cases_6_and_38_a_connection_that_falls_silent_is_told_and_what_was_missed_is_caught_up() -> None:
+    async def test(one: Seat) -> None:
+        await one.wire.begin(Trouble.STALLED)  # no end of a connection is told, for three hours
+        lost_at = one.clock.monotonic()
+        assert await becomes(one, State.DISCONNECTED, SEEN_SECONDS["plainline"])
+        for n in range(3):
+            await one.say(f"missed {n}")
+            await asyncio.sleep(3600 - (one.clock.monotonic() - lost_at) % 3600)
+            assert one.state is State.DISCONNECTED
+        await one.wire.end()
+        assert await becomes(one, State.CONNECTED, 65.0 + SEEN_SECONDS["plainline"] + POLL_SECONDS)
+        await asyncio.sleep(60)
+        answers = Counter(one.answers())
+        assert [answers[f"missed {n}"] for n in range(3)] == [1, 1, 1]
+
+    seated("plainline", test)
+
+
+def test_case_49_no_number_of_reconnects_leaves_a_connection_behind() -> None:
+    async def test(one: Seat) -> None:
+        most = 0
+
+        async def count() -> None:
+            nonlocal most
+            while True:
+                most = max(most, len(one.wire._open))
+                await asyncio.sleep(0.5)
+
+        async with asyncio.TaskGroup() as tasks:
+            counting = tasks.create_task(count())
+            for trouble in [Trouble.AWAY] * 20 + [Trouble.HALF_OPEN, Trouble.STALLED] * 3:
+                await one.wire.begin(trouble)
+                await asyncio.sleep(40)
+                await one.wire.end()
+                await asyncio.sleep(200)
+            counting.cancel()
+        assert most <= CONNECTIONS
+        assert await becomes(one, State.CONNECTED, 120.0)
+        assert len(one.wire._open) <= CONNECTIONS
+
+    seated("plainline", test)

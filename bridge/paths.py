@@ -128,7 +128,7 @@ def plain_name(name: str) -> str:
     """``name``, when it can be a file's name anywhere.
 
     Raises:
-        ConfigError: it is empty, over 64 characters, or has others than ASCII letters, digits, ``_`` and ``-``.
+        ConfigError: it is empty, too long, or has other characters than ASCII letters, digits, ``_``, ``-``.
     """
     if not _NAME.fullmatch(name):
         raise ConfigError("a name has up to 64 letters, digits, _ and -, and nothing else: rename it")

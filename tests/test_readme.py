@@ -4,14 +4,17 @@ import asyncio
 import re
 import shlex
 import subprocess
+import tomllib
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
+from bridge import registry
 from bridge.channel.spec import ChannelSettings, MediaSettings
 from bridge.cli.main import parser
-from bridge.config import LimitsTable, WebTable
+from bridge.config import Config, LimitsTable, WebTable
 from bridge.paths import write_private
 from tests.daemons import SECRET, TOKEN, daemon, free_port, short_home
 
@@ -29,18 +32,36 @@ def blocks(name: str, language: str) -> list[str]:
 
 
 def commands(name: str) -> Iterator[list[str]]:
-    """The arguments of each turnbridge command in a block of shell."""
-    for line in "".join(blocks(name, "sh")).splitlines():
-        if re.match(r"\S*turnbridge ", line):
-            yield shlex.split(line, comments=True)[1:]
+    """The arguments of each turnbridge command in a block of shell, or typed in one of a terminal."""
+    typed = [line.removeprefix("$ ") for block in blocks(name, "console") for line in block.splitlines()]
+    for line in (*"".join(blocks(name, "sh")).splitlines(), *typed):
+        if re.match(r" *\S*turnbridge ", line):
+            words = shlex.split(line, comments=True)[1:]
+            yield list(takewhile(lambda word: not re.match(r"[<>|&]", word), words))
 
 
-@pytest.mark.parametrize("name", READMES)
+@pytest.mark.parametrize("name", PAGES)
 def test_every_command_is_one_that_exists(name: str) -> None:
     found = list(commands(name))
-    assert len(found) >= 8
+    assert len(found) >= (8 if name in READMES else 0)
     for words in found:
         parser().parse_args(words)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_setting_that_is_shown_exists(name: str) -> None:
+    channels = registry.channels()
+    specs = {channel: channels.load(channel) for channel in channels.names()}
+    anywhere = {key for spec in specs.values() for key in spec.settings.model_fields}
+    for table in map(tomllib.loads, blocks(name, "toml")):
+        assert {key for key, value in table.items() if not isinstance(value, dict)} <= anywhere
+        for channel, accounts in table.pop("channels", {}).items():
+            for account in accounts.values():
+                assert account.keys() <= {*specs[channel].settings.model_fields, "credentials"}
+        for key, value in table.items():
+            if isinstance(value, dict) and key != "agents":
+                model = Config.model_fields[key].annotation
+                assert value.keys() <= model.model_fields.keys()  # type: ignore[union-attr]  # a table's
 
 
 def test_both_languages_show_the_same_commands_and_settings() -> None:

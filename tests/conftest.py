@@ -16,6 +16,8 @@ from typing import Any
 import hypothesis  # now: its plugin would import it after all tests, rewriting it on their garbage
 import pytest
 
+from bridge import logs
+
 # No example is timed: a busy machine is no failure. In CI, hypothesis draws the same ones each time.
 hypothesis.settings.register_profile("untimed", hypothesis.settings(), deadline=None)
 hypothesis.settings.load_profile("untimed")
@@ -82,6 +84,18 @@ IS_HOOKED = os.environ.get("COVERAGE_CORE") != "ctrace"
 if IS_HOOKED:
     sys.addaudithook(guard.audit)
 time.sleep = guard.sleep  # type: ignore[assignment]  # it is given numbers only
+
+
+@pytest.fixture(autouse=True)
+def _secrets_of_its_own() -> Iterator[None]:
+    """What a test calls secret, often a plain word, is none in the next one."""
+    known = (
+        set(logs._lasting),
+        logs._passing.copy(),
+        {start: set(all_) for start, all_ in logs._by_start.items()},
+    )
+    yield
+    logs._lasting, logs._passing, logs._by_start = known
 
 
 @pytest.fixture(autouse=True)

@@ -223,3 +223,20 @@ async def test_accounts_are_shown_in_the_order_of_their_ids() -> None:
             shown = status.model_dump_json()
             assert SECRET not in shown
             assert TOKEN not in shown
+
+
+async def test_a_logout_tells_the_platform_nothing() -> None:
+    with short_home() as home:
+        async with FakeFeishu() as fake, daemon(home):
+            path = home.credentials("feishu", "main")
+            home.private_dir(path.parent)
+            secrets = {"app_secret": fake.app_secret, "verification_token": fake.token}
+            write_private(path, json.dumps(secrets).encode())
+            table = f'[channels.feishu.main]\napp_id = "{fake.app_id}"\nbase = "{fake.base}"\n'
+            write_settings(home, DEMO + table)
+            await reload(home)
+            await until(lambda: fake.requests[-1:] != [] and fake.requests[-1].endswith("/bot/v3/info"))
+            asked = list(fake.requests)
+            left = await control(home, commands.ChannelLogout(channel="feishu", account="main"))
+            assert [one.id for one in left.components] == ["webhook:demo"]
+            assert (fake.requests, path.exists()) == (asked, False)

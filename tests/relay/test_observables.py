@@ -8,7 +8,7 @@ from sqlite3 import connect
 import pytest
 
 from bridge import logs
-from bridge.channel import Batch, FileKind, RemoteFile, UnreachableError
+from bridge.channel import Batch, FileKind, Refused, RemoteFile, UnreachableError
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.errors import ConfigError
 from bridge.health import Health, Snapshot, State
@@ -142,3 +142,29 @@ async def test_five_senders_have_four_sessions_and_the_fifth_after_one_turn_has_
         finish.set()
         await until(lambda: len(here.server.frames("turn.start")) == 5)
         assert len(here.server.peers) == 5
+
+
+@pytest.mark.parametrize("text", ["/stop", "/new", "/approve abcde", "/帮助"])
+async def test_what_an_agent_says_is_sent_as_it_is_and_is_never_a_command(text: str) -> None:
+    async def says(peer: Peer, start: Frame) -> None:
+        await peer.turn("turn.started", start["request_id"])
+        await peer.turn("assistant.completed", start["request_id"], content=text)
+        await peer.turn("turn.completed", start["request_id"], steps=1, usage={})
+
+    async with desk(script={"turn": says}) as here:
+        for _ in range(2):
+            await here.say("go on")
+        assert await here.answered(2) == [text, text]
+        assert (here.server.opened, len(here.server.peers)) == (1, 1)
+        assert here.server.frames("turn.cancel") == []
+
+
+async def test_a_busy_notice_that_is_refused_is_not_held() -> None:
+    async with desk(script={"turn": endless}) as here:
+        here.channel.outcomes = [Refused("it is too much", code="1")]
+        for n in range(9):
+            await here.say(f"t{n}")
+        await until(lambda: here.channel.outcomes == [])
+        await settle()
+        counts = await here.store.get(CountsOf(NAME))
+        assert (counts.waiting, counts.dead, counts.open_parts) == (8, 0, 0)

@@ -45,10 +45,15 @@ class Operator:
         return await pairing
 
     async def sees(self, state: str) -> None:
-        """Look at the status until the account is so."""
+        """Look at the status until the bot is so."""
         async with asyncio.timeout(20):
-            while json.loads((await self.types("status", "--json"))[1])["components"][0]["state"] != state:
+            while await self._state() != state:
                 await asyncio.sleep(0.01)
+
+    async def _state(self) -> str:
+        _, said = await self.types("status", "--json")
+        states = {one["id"]: one["state"] for one in json.loads(said)["components"]}
+        return str(states["feishu:main"])
 
     async def finds(self) -> list[str]:
         """What the doctor calls a fault."""

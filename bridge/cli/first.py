@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from bridge.paths import Home
 
+CONSOLE = "console"
 PORT = 8470
 TRIES = 3
 OURS = ("channel", "account", "public_url", "port", "agent")
@@ -148,7 +149,7 @@ def _web(where: Home, key: str) -> Callable[[Any], Any]:
 
 
 def write(where: Home, chosen: dict[str, Any]) -> None:
-    """The settings without any account, which whoever signs in adds; for their owner alone.
+    """The settings for their owner alone: with the console, without the account that is to be signed in.
 
     Raises:
         ConfigError: they cannot be written.
@@ -166,5 +167,11 @@ def write(where: Home, chosen: dict[str, Any]) -> None:
     ]
     if chosen.get("public_url"):
         lines.append(f"public_url = {json.dumps(chosen['public_url'])}")
+    if chosen.get("channel") != CONSOLE:
+        lines += [
+            "",
+            "# turnbridge chat: whoever can open this home is its owner.",
+            "[channels.console.local]",
+        ]
     where.private_dir(where.state)
     write_private(where.config, (head(where) + "\n".join([*lines, ""])).encode())

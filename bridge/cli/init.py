@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from bridge.cli.common import Commands
     from bridge.paths import Home
 
-CONSOLE = "console"
 HOW = """\
 On a terminal it asks. Otherwise standard input has the answers, a line KEY=VALUE for each: channel, account,
 public_url, port, agent, and all that "turnbridge channels login" takes. Only channel must be there.
@@ -64,15 +63,17 @@ def _signed_in(where: Home, chosen: dict[str, Any], left: str) -> int:
 
 
 def _next(where: Home, chosen: dict[str, Any]) -> list[str]:
+    from bridge.cli.first import CONSOLE
+
     account = f"{chosen['channel']}:{chosen['account']}"
     steps = {
         "service install": "run it, now and whenever this machine starts",
         "run": "or run it here, in the foreground",
         "doctor": "when it runs: see whether all is well",
     }
-    steps |= (
-        {"chat": "talk to it"} if chosen["channel"] == CONSOLE else {f"pair {account}": "become its owner"}
-    )
+    if chosen["channel"] != CONSOLE:
+        steps[f"pair {account}"] = "become its owner"
+    steps["chat"] = "talk to it in this terminal"
     commands = {typed(where, words): why for words, why in steps.items()}
     width = max(map(len, commands))
     return [

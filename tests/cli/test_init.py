@@ -30,7 +30,8 @@ def init(where: Home, lines: str, monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 def only(where: Home) -> AccountSetup:
-    (account,) = enabled(where, load(where.config))
+    """The account that was signed in: beside it, there is the console."""
+    *_, account = sorted(enabled(where, load(where.config)), key=lambda one: one.id != "console:local")
     return account
 
 
@@ -59,6 +60,8 @@ def test_an_account_gets_its_settings_and_secrets(
     said = capsys.readouterr()
     assert "s3cr3t" not in said.out + said.err
     assert "pair webhook:ci --home" in said.out
+    assert [one.id for one in enabled(where, load(where.config))] == ["console:local", "webhook:ci"]
+    assert "chat --home" in said.out
 
 
 async def test_what_the_platform_refuses_leaves_nothing_so_it_can_be_done_again(

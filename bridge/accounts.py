@@ -25,7 +25,7 @@ from bridge.config import Config
 from bridge.errors import ConfigError
 from bridge.ids import AccountId
 from bridge.logs import register_secret
-from bridge.paths import Home, plain_name, read_private
+from bridge.paths import Home, plain_name, read_private, unread
 from bridge.tables import TableError, validate
 
 R = TypeVar("R")
@@ -77,7 +77,11 @@ class Channels(Protocol):
 def accounts(
     config: Config, home: Home, channels: Channels, environ: Mapping[str, str]
 ) -> list[AccountSetup | BrokenAccount]:
-    """All accounts, sorted by id. Secrets that were read are registered, so that no log shows them."""
+    """All accounts, sorted by id. Secrets that were read are registered, so that no log shows them.
+
+    Raises:
+        ExhaustedError: no account's mistake, so none is told to be broken.
+    """
     found: list[AccountSetup | BrokenAccount] = []
     known = channels.names()
     for channel in {*config.channels, *known}:
@@ -133,7 +137,7 @@ def _with_credentials(home: Home, channel: str) -> set[str]:
     except FileNotFoundError:
         return set()
     except OSError as error:
-        raise ConfigError(f"{directory} cannot be listed: {error.strerror}") from error
+        raise unread(error, f"{directory} cannot be listed: {error.strerror}") from error
     if len(names) > MAX_CREDENTIAL_FILES:
         raise ConfigError(f"{directory} holds over {MAX_CREDENTIAL_FILES} accounts: remove some")
     return {name for name in names if name and not _ODD.search(name)}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol, assert_never, runtime_checkable
 
 from bridge.clock import from_unix_ms
-from bridge.errors import BridgeError, ConfigError
+from bridge.errors import BridgeError
 from bridge.health import Health, Snapshot, to_wire
 from bridge.letters import Letters
 from bridge.logs import get_logger
@@ -120,7 +120,7 @@ class Control:
     async def _reloaded(self) -> None:
         try:
             waiting = await self._reload()
-        except ConfigError as error:
+        except BridgeError as error:
             raise ControlError("component_error", str(error)) from error
         if waiting:
             tables = ", ".join(f"[{table}]" for table in waiting)

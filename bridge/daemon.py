@@ -21,7 +21,7 @@ from bridge.channel.transport import http_session
 from bridge.clock import Clock, unix_ms
 from bridge.config import Config, WebTable
 from bridge.control import Control
-from bridge.errors import BridgeError, ConfigError, StoreError
+from bridge.errors import BridgeError, ConfigError, ExhaustedError, StoreError
 from bridge.health import Snapshot, State
 from bridge.ids import AccountId
 from bridge.letters import Letters
@@ -329,16 +329,22 @@ class Daemon:
         """Make the accounts anew whenever the files that they are made of are others than before."""
         await started.wait()
         refused: Stamps = frozenset()
+        lacking = False
         while True:
             await self._clock.sleep(WATCH_SECONDS)
-            now = await asyncio.to_thread(planner.stamps)
-            if now in (self._seen, refused) and not self._supervisor.left_behind():
-                continue
-            refused = now
             try:
+                now = await asyncio.to_thread(planner.stamps)
+                if now in (self._seen, refused) and not self._supervisor.left_behind():
+                    continue
                 await self._reload(planner, revive=False)
             except ConfigError as error:
                 log.warning("reload.failed", error=error)
+            except ExhaustedError as error:
+                if not lacking:
+                    log.warning("reload.failed", error=error)
+                lacking = True
+                continue  # until they can be read, changed again or not
+            refused, lacking = now, False
 
     async def _settle(self) -> None:
         """Let accounts find their platforms, but wait for none that takes long."""

@@ -9,6 +9,10 @@ class ConfigError(BridgeError):
     """The operator must act: never retried, exit code 2."""
 
 
+class ExhaustedError(BridgeError):
+    """The system lacks something, such as file descriptors: a file was not read, whatever is in it."""
+
+
 class StoreError(BridgeError):
     """A durable step was refused, or the disk is full or read-only: nothing was changed."""
 

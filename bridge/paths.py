@@ -3,6 +3,7 @@
 No path is ever made from a name that a remote party chose: accounts are checked, conversations digested.
 """
 
+import errno
 import os
 import re
 import secrets
@@ -10,13 +11,14 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from bridge.errors import ConfigError
+from bridge.errors import BridgeError, ConfigError, ExhaustedError
 
 SOCKET_PATH_BYTES = 100  # the kernels take 104 (macOS) or 108 (Linux), the end included
 PRIVATE_FILE_BYTES = 1 << 20
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_LACKING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +161,16 @@ def read_private(path: Path) -> bytes:
 
     Raises:
         ConfigError: it is missing, a symbolic link, no regular file, open to others, or over 1 MiB.
+        ExhaustedError: it may be all of that, and good.
     """
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError as error:
         raise ConfigError(f"{path} is missing: create it with mode 0600") from error
     except OSError as error:
-        link = path.is_symlink()
-        raise ConfigError(
-            f"{path} is a symbolic link: put the file itself there" if link else f"{path}: {_why(error)}"
-        ) from error
+        if path.is_symlink():
+            raise ConfigError(f"{path} is a symbolic link: put the file itself there") from error
+        raise unread(error, f"{path}: {_why(error)}") from error
     try:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
@@ -182,6 +184,11 @@ def read_private(path: Path) -> bytes:
     if len(data) > PRIVATE_FILE_BYTES:
         raise ConfigError(f"{path} is over {PRIVATE_FILE_BYTES} bytes: it cannot be what belongs there")
     return data
+
+
+def unread(error: OSError, text: str) -> BridgeError:
+    """The error of ours for a file or directory that was not read: ``text`` says what was wrong with it."""
+    return (ExhaustedError if error.errno in _LACKING else ConfigError)(text)
 
 
 def _write_new(path: Path, data: bytes) -> None:

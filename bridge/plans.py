@@ -16,7 +16,7 @@ from bridge.channel import ChannelSettings, Http
 from bridge.channel.contract import Answer, AnyAnswer, FileAnswer, NoAnswer, Request, SentAnswer
 from bridge.clock import Clock
 from bridge.config import Config, load
-from bridge.errors import BridgeError, ConfigError
+from bridge.errors import BridgeError, ConfigError, ExhaustedError
 from bridge.health import Health, RemoteTools, Snapshot, State
 from bridge.ids import AccountId
 from bridge.logs import clean, get_logger
@@ -168,7 +168,7 @@ def _copied(path: Path, home: Home) -> ReplyFile:
         BridgeError: it cannot be read, or must not leave this machine.
     """
     try:
-        source = path.resolve(strict=True)
+        source = Path(os.path.realpath(path, strict=True))
         if is_private(source, home, Path.home()):
             raise BridgeError(f"{path} is private: nothing of that kind is sent")
         copied = copy(source, home.outbox)
@@ -207,6 +207,7 @@ class Planner:
 
         Raises:
             ConfigError: they cannot be read, or change all the time.
+            ExhaustedError: they cannot be read now.
         """
         for _ in range(READS):
             written = _stamp(self.home.config)
@@ -232,9 +233,16 @@ class Planner:
         ]
 
     def stamps(self) -> Stamps:
-        """Of the files that plans are made of, and of which workspaces there are. Blocking, briefly."""
-        files = [self.home.config, *(self.home.root / "credentials").glob("*/*.json")]
-        there = ((path, Path(path).is_dir()) for path in self._workspaces)
+        """Of the files that plans are made of, and of which workspaces there are. Blocking, briefly.
+
+        Raises:
+            ExhaustedError: nothing can be said.
+        """
+        try:
+            files = [self.home.config, *(self.home.root / "credentials").glob("*/*.json")]
+        except OSError as error:
+            raise ExhaustedError(f"the credentials cannot be listed right now: {error.strerror}") from error
+        there = ((path, os.path.isdir(path)) for path in self._workspaces)
         return frozenset([*map(_stamp, files), *there])
 
     def _broken(self, account: BrokenAccount) -> Plan:

@@ -12,8 +12,9 @@ from bridge import logs
 from bridge.accounts import AccountSetup, BrokenAccount, accounts, unused_credentials
 from bridge.channel import ChannelCredentials, ChannelSettings, ChannelSpec, Limit, Unit
 from bridge.config import Config, DaemonTable
-from bridge.errors import ConfigError
+from bridge.errors import ConfigError, ExhaustedError
 from bridge.paths import Home, write_private
+from tests.scarce import no_descriptors
 
 SECRET = "s3cret-s3cret"
 
@@ -320,6 +321,14 @@ def test_an_account_whose_name_is_too_long_for_a_file_fails_alone(home: Home) ->
         (f"pigeon:{'a' * 63}?", False),
         (f"pigeon:{'a' * 64}", True),
     ]
+
+
+@pytest.mark.parametrize("channel", ["pigeon", "open"])
+def test_that_the_system_has_no_descriptors_is_no_fault_of_an_account(home: Home, channel: str) -> None:
+    keep(home, "main", {"token": SECRET})
+    config = Config(channels={channel: {"main": {}}})
+    with no_descriptors(), pytest.raises(ExhaustedError):
+        accounts(config, home, Channels(), {})
 
 
 def test_an_unknown_channel_is_told_with_what_is_near_or_installed(home: Home) -> None:

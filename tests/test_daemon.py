@@ -57,6 +57,7 @@ from bridge.supervisor import Plan, Supervisor
 from bridge.web.listener import listening
 from tests.daemons import DEMO, Running, daemon, keep, short_home, until_ended, write_settings
 from tests.media.test_disk import Filling
+from tests.scarce import no_descriptors
 
 OTHER_SECRETS = json.dumps({"secrets": ["whsec_" + "REVG" * 11], "ask_token": "token-4712"}).encode()
 
@@ -272,6 +273,22 @@ async def test_case_23_credentials_of_one_account_touch_no_other() -> None:
             after = {one.account: one.since for one in await looked()}
             assert after["demo"] == before["demo"]
             assert after["other"] > before["other"]
+
+
+async def test_changes_are_taken_up_once_the_system_has_descriptors_again_and_nothing_stops_meanwhile(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    clock = FakeClock()
+    with short_home(DEMO + "[channels.webhook.other]\n") as home:
+        keep(home, "other")
+        async with watched(home, clock) as looked:
+            before = {one.account: one.since for one in await looked()}
+            write_private(home.credentials("webhook", "other"), OTHER_SECRETS)
+            with no_descriptors():
+                for _ in range(3):
+                    assert {one.account: one.since for one in await looked()} == before
+            assert {one.account: one.since for one in await looked()}["other"] > before["other"]
+    assert capsys.readouterr().err.count("reload.failed") == 1
 
 
 async def test_a_channel_whose_credentials_cannot_be_listed_fails_alone_and_comes_back() -> None:

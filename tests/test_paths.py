@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge import paths
-from bridge.errors import ConfigError
+from bridge.errors import ConfigError, ExhaustedError
 from bridge.paths import Home, plain_name, read_private, write_private
+from tests.scarce import no_descriptors
 
 
 def mode(path: Path) -> int:
@@ -169,6 +170,12 @@ def test_a_missing_file_a_link_a_directory_and_a_pipe_are_no_private_files(tmp_p
             read_private(tmp_path / name)
     with pytest.raises(ConfigError, match="Not a directory"):
         read_private(tmp_path / "file" / "x")
+
+
+def test_that_the_system_has_no_descriptors_is_no_fault_of_a_file(tmp_path: Path) -> None:
+    write_private(tmp_path / "file", b"x")
+    with no_descriptors(), pytest.raises(ExhaustedError, match="Too many open files"):
+        read_private(tmp_path / "file")
 
 
 @pytest.mark.parametrize("bits", [0o640, 0o620, 0o610, 0o604, 0o602, 0o601])

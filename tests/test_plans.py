@@ -18,7 +18,7 @@ from bridge.channel.contract import Answer, AnyAnswer, FileAnswer, NoAnswer, Sen
 from bridge.channel.testing.clock import START, FakeClock
 from bridge.channel.transport import http_session
 from bridge.config import Config, DaemonTable, LimitsTable, StoreTable, WebTable, load
-from bridge.errors import BridgeError, ConfigError, StoreError
+from bridge.errors import BridgeError, ConfigError, ExhaustedError, StoreError
 from bridge.health import Health, RemoteTools, Snapshot, State
 from bridge.ids import AccountId
 from bridge.media.disk import Disk
@@ -30,6 +30,7 @@ from bridge.store.contract import OpenParts, Post, Query, Step, Store
 from bridge.store.sqlite import open_store
 from bridge.supervisor import Plan
 from bridge.web.listener import Route
+from tests.scarce import no_descriptors
 
 ACCOUNT = AccountId("webhook:main")
 REQUEST = Request("POST", "", {}, CIMultiDictProxy(CIMultiDict()), b"{}", START)
@@ -243,12 +244,15 @@ async def test_a_file_that_cannot_be_sent_leaves_no_copies(tmp_path: Path) -> No
         good, empty = tmp_path / "good.txt", tmp_path / "empty.txt"
         good.write_text("x")
         empty.write_text("")
+        ring = tmp_path / "ring"
+        ring.symlink_to(ring)
         for wrong, why in {
             tmp_path / "none": "No such file",
             empty: "it is empty",
             tmp_path: "not a regular file",
             here.home.credentials("webhook", "main"): "is private",
             here.home.db: "is private",
+            ring: "Too many levels",
         }.items():
             with pytest.raises(BridgeError, match=why):
                 await here.account({}).send("u1", "hi", [good, wrong])
@@ -348,6 +352,7 @@ async def test_a_workspace_that_comes_or_goes_is_noticed_and_what_lies_in_it_is_
         (plan,) = here.planner.read().plans
         assert plan.first.state is State.FAILED
         before = here.planner.stamps()
+        assert (str(place), False) in before
         place.mkdir()
         there = here.planner.stamps()
         assert there != before
@@ -357,6 +362,24 @@ async def test_a_workspace_that_comes_or_goes_is_noticed_and_what_lies_in_it_is_
         assert plan.first.state is State.STARTING
 
 
+async def test_a_workspace_that_cannot_be_looked_at_is_not_there(tmp_path: Path) -> None:
+    async with setting(tmp_path / "home") as here:
+        place = f"/{'a' * 300}"
+        write_private(here.home.config, f"[channels.webhook.main]\nworkspace = '{place}'\n".encode())
+        (plan,) = here.planner.read().plans
+        assert plan.first.state is State.FAILED
+        assert (place, False) in here.planner.stamps()
+
+
 async def test_another_workspace_is_a_change(tmp_path: Path) -> None:
     async with setting(tmp_path) as here:
         assert here.plan({}).key != here.plan({"workspace": str(tmp_path)}).key
+
+
+async def test_nothing_is_said_of_files_while_the_system_has_no_descriptors(tmp_path: Path) -> None:
+    async with setting(tmp_path / "home") as here:
+        write_private(here.home.config, b"[channels.webhook.main]\n")
+        with no_descriptors(), pytest.raises(ExhaustedError):
+            here.planner.stamps()
+        with no_descriptors(), pytest.raises(ExhaustedError):
+            here.planner.read()

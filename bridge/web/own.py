@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bridge.channel import Answer
-from bridge.errors import ConfigError
+from bridge.errors import BridgeError
 from bridge.logs import get_logger, register_secret
 from bridge.paths import Home, read_private, write_private
 from bridge.web.body import refusal
@@ -73,7 +73,7 @@ def metrics_token(home: Home) -> str:
         if not path.exists():
             write_private(path, f"{secrets.token_urlsafe(32)}\n".encode())
         token = read_private(path).decode("ascii", "replace").strip()
-    except ConfigError as error:
+    except BridgeError as error:
         log.warning("metrics.no_token", reason=str(error))
         return ""
     if len(token) < SHORTEST_TOKEN:

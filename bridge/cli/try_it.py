@@ -183,8 +183,11 @@ def _other_side(args: argparse.Namespace) -> OtherSide:
     secrets = json.loads(read_private(path))
     if not secrets.get("ask_token") or settings.get("callback_url"):
         raise ConfigError(f"{CHANNEL}:{account} is not asked for replies: it needs an ask_token in {path}")
+    secret = _signing(secrets.get("secrets") or [])
+    if secret is None:
+        raise ConfigError(f"{CHANNEL}:{account} has no secret that signs: {path} needs one, whsec_…")
     address = (config.web.host, config.web.port, f"/channels/{CHANNEL}/{account}")
-    keys = (secrets["secrets"][0], secrets["ask_token"])
+    keys = (secret, secrets["ask_token"])
     return OtherSide(
         client=WebhookClient(*address, *keys, start=typed(where, "run")),
         sender=settings.get("owner") or "you",
@@ -194,6 +197,13 @@ def _other_side(args: argparse.Namespace) -> OtherSide:
         config=where.config,
         account=account,
     )
+
+
+def _signing(entries: str | list[str | dict[str, str]]) -> str | None:
+    """The first secret of the account that both sides know; the current one comes first."""
+    listed = entries.split() if isinstance(entries, str) else entries
+    texts = (one if isinstance(one, str) else one.get("secret", "") for one in listed)
+    return next((text for text in texts if text.startswith("whsec_")), None)
 
 
 def _file_port(settings: dict[str, Any]) -> int | None:

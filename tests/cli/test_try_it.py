@@ -159,6 +159,23 @@ async def test_an_account_that_is_not_asked_is_refused(capsys: pytest.CaptureFix
     assert "needs an ask_token" in capsys.readouterr().err
 
 
+async def test_secrets_as_signing_in_writes_them_are_used(capsys: pytest.CaptureFixture[str]) -> None:
+    with short_home() as home:
+        with_port(home)
+        path = home.credentials("webhook", "demo")
+        secrets = json.loads(path.read_text())
+        secrets["secrets"] = [{"secret": secret} for secret in secrets["secrets"]]
+        write_private(path, json.dumps(secrets).encode())
+        async with daemon(home):
+            assert await tried(home, "--text", "x") == 0
+        secrets["secrets"] = "plain:a-token-of-thirty-two-characters"
+        write_private(path, json.dumps(secrets).encode())
+        assert await tried(home, "--text", "x") == 2
+    said = capsys.readouterr()
+    assert "You said: x" in said.out
+    assert "has no secret that signs" in said.err
+
+
 async def test_small_files_are_shown_in_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.txt").write_text("hello")
     with short_home() as home:

@@ -3,7 +3,11 @@
 import asyncio
 from collections import Counter
 
-from bridge.health import State
+import pytest
+
+from bridge.health import Health, Snapshot, State
+from bridge.ids import AccountId
+from bridge.supervisor import STOP_SECONDS, Plan
 from tests.faults.seat import SEEN_SECONDS, Seat
 from tests.faults.test_cases import POLL_SECONDS, becomes, seated
 from tests.faults.wire import Trouble
@@ -69,3 +73,47 @@ def test_case_49_no_number_of_reconnects_leaves_a_connection_behind() -> None:
         assert len(one.wire._open) <= CONNECTIONS
 
     seated("plainline", test)
+
+
+@pytest.mark.parametrize("channel", ["plainline", "feishu"])
+def test_case_8_a_request_that_is_never_answered_fails_is_repeated_and_holds_up_no_stop(channel: str) -> None:
+    async def test(one: Seat) -> None:
+        await one.wire.begin(Trouble.STALLED)
+        assert await becomes(one, State.DISCONNECTED, SEEN_SECONDS[channel])
+        await asyncio.sleep(300)
+        assert len(one.wire._dead) <= CONNECTIONS  # it hung up on each before it tried the next
+        asked_at = one.clock.monotonic()
+        await one.supervisor.reconcile([])
+        assert one.clock.monotonic() - asked_at <= STOP_SECONDS
+        assert one.supervisor.snapshots() == []
+
+    seated(channel, test)
+
+
+def test_case_53_an_account_that_falls_silent_is_no_other_s_trouble() -> None:
+    async def test(one: Seat) -> None:
+        turn = Turning()
+        first = Snapshot(AccountId("other:b"), "other", "b", State.STARTING, one.clock.now())
+        plans = [Plan(one.snapshot, 1, lambda: one.served), Plan(first, 1, lambda: turn)]
+        await one.supervisor.reconcile(plans)
+        await one.wire.begin(Trouble.HALF_OPEN)
+        await asyncio.sleep(3600)
+        assert turn.runs == 1
+        states = {snapshot.id: snapshot.state for snapshot in one.supervisor.snapshots()}
+        assert states == {"plainline:main": State.CONNECTED, "other:b": State.CONNECTED}
+
+    seated("plainline", test)
+
+
+class Turning:
+    """An account in the midst of a long turn."""
+
+    name = "other:b"
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    async def run(self, health: Health) -> None:
+        self.runs += 1
+        health.contact()
+        await asyncio.Event().wait()

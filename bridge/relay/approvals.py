@@ -6,7 +6,7 @@ All of it is in memory, and outlives a run of the account: a question is open as
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -103,6 +103,10 @@ class Approvals:
         """Whether a question of the conversation is open."""
         return bool(self._of(conversation))
 
+    def ids(self, conversation: ConversationKey) -> str:
+        """The conversation's open questions, as they are answered by their ids; "" for none."""
+        return _ids(self._of(conversation))
+
     def has_asked(self, conversation: ConversationKey) -> bool:
         """Whether a turn of the conversation has asked, and has not been given its answer."""
         return any(one.conversation == conversation for one in self._open.values())
@@ -158,8 +162,7 @@ class Approvals:
                 return _decided(one, approved, self._language_of(message))
             case []:
                 return self._said(message, Text.APPROVAL_STALE if argument else Text.APPROVAL_NONE)
-        ids = ", ".join(one.id for one in waiting)
-        return self._said(message, Text.APPROVAL_WHICH, ids=ids)
+        return self._said(message, Text.APPROVAL_WHICH, ids=_ids(waiting))
 
     def _said(self, message: Inbound, text: Text, **values: object) -> Said:
         return Said(say(text, self._language_of(message), **values))
@@ -183,6 +186,10 @@ class Approvals:
             return True
         written_by = message.sent_at + timedelta(seconds=_STAMP_SECONDS - self._platform.ahead_seconds)
         return written_by > question.shown_at
+
+
+def _ids(questions: Iterable[Question]) -> str:
+    return ", ".join(one.id for one in questions)
 
 
 _PRESSED = {"approve": True, "deny": False}

@@ -86,7 +86,9 @@ class Commands:
         return self._room.count(asked.conversation) - self._conversations.now(asked.conversation).ending
 
     def _status(self, asked: _Asked) -> str:
-        own = _own_status(asked, self._conversations.now(asked.conversation))
+        approvals = self._work.approvals
+        ids = approvals.ids(asked.conversation) if approvals is not None else ""
+        own = _own_status(asked, self._conversations.now(asked.conversation), ids)
         if not self._work.policy.is_owner(asked.message):
             return own
         shown = self._snapshot()
@@ -122,10 +124,12 @@ class Commands:
         return "\n".join(lines)
 
 
-def _own_status(asked: _Asked, now: Now) -> str:
+def _own_status(asked: _Asked, now: Now, questions: str) -> str:
     if not now.running:
         return asked.say(Text.WAITS, count=len(now.waiting)) if now.waiting else asked.say(Text.NOTHING_RUNS)
     lines = [asked.say(Text.RUNS, time=_time(asked, now.seconds))]
+    if questions:
+        lines.append(asked.say(Text.WAITS_FOR_YOU, ids=questions))
     if now.waiting:
         lines.append(asked.say(Text.WAITS_TOO, count=len(now.waiting)))
     return "\n".join(lines)

@@ -47,6 +47,7 @@ class Text(StrEnum):
     NEW_SESSION = "new_session"
     NEW_BUSY = "new_busy"
     RUNS = "runs"
+    WAITS_FOR_YOU = "waits_for_you"
     WAITS_TOO = "waits_too"
     WAITS = "waits"
     QUEUED = "queued"
@@ -146,6 +147,7 @@ _EN = {
     Text.NEW_SESSION: "A new session: what was said here before is forgotten.",
     Text.NEW_BUSY: "I am still working here. Send /stop first, or wait for the answer; then send /new again.",
     Text.RUNS: "I have been working on your message for {time}.",
+    Text.WAITS_FOR_YOU: "I wait for your yes or no: {ids}",
     Text.WAITS_TOO: "Waiting after it: {count} message(s).",
     Text.WAITS: "Waiting: {count} message(s).",
     Text.QUEUED: "Now, for {time}: {words}",
@@ -251,6 +253,7 @@ _ZH = {
     Text.NEW_SESSION: "新会话已开始，之前的内容不再记得。",
     Text.NEW_BUSY: "这里还有事没做完。请先发送 /停止，或等我答复之后再发 /新会话。",
     Text.RUNS: "正在处理您的消息，已用时 {time}。",
+    Text.WAITS_FOR_YOU: "正在等您批准或拒绝：{ids}",
     Text.WAITS_TOO: "后面还有 {count} 条在排队。",
     Text.WAITS: "有 {count} 条消息在排队。",
     Text.QUEUED: "正在处理（已用时 {time}）：{words}",

@@ -12,6 +12,7 @@ from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.health import State
 from bridge.ids import MessageId
 from bridge.relay import working
+from bridge.relay.approvals import short_id
 from bridge.relay.texts import Language, Text, say
 from bridge.store.change_steps import STOPPED
 from bridge.store.contract import MessageOf, OpenMessages, SessionOf
@@ -257,6 +258,23 @@ async def test_a_long_queue_is_cut_to_what_any_platform_takes_at_once() -> None:
         told = (await here.answered(1))[0]
         assert told.endswith(say(Text.MORE_WAIT, Language.ZH, count=22))
         assert len(told.encode()) < 1800
+
+
+async def test_status_says_which_question_the_turn_waits_for() -> None:
+    async def asks(peer: Peer, start: Frame) -> None:
+        request, tool = start["request_id"], {"call_id": "c1", "name": "write_file"}
+        await peer.turn("turn.started", request)
+        await peer.turn(
+            "approval.requested", request, approval_id="a1", risk="process", cwd="/w", summary="s", **tool
+        )
+        await asyncio.Event().wait()
+
+    async with desk(settings={"remote_tools": "owner", "approvals": "ask"}, script={"turn": asks}) as here:
+        await here.say("write it")
+        await here.answered(1)
+        await here.say("/status")
+        waits = en(Text.WAITS_FOR_YOU, ids=short_id("a1"))
+        assert (await here.answered(2))[1].endswith(f"{en(Text.RUNS, time='0 s')}\n{waits}")
 
 
 async def test_status_while_an_idle_chat_is_left_counts_what_waits_for_that() -> None:

@@ -18,7 +18,7 @@ from bridge.logs import get_logger
 from bridge.relay.ahead import Answerer, Said
 from bridge.relay.followed import Followed
 from bridge.relay.reach import Reach, Target
-from bridge.relay.texts import Language, Text, language_of, say
+from bridge.relay.texts import Language, Text, duration, language_of, say
 from bridge.relay.unprompted import Delivers, Posted, say_in
 from bridge.relay.yes_no import yes_or_no
 from bridge.store.contract import EndOf, Hold, OpenPartsFor, OwnerChat, PartState, Store
@@ -109,9 +109,9 @@ class Questions:
             BridgeError: it cannot be asked; nothing is sent.
         """
         target = await self._target(whose)
-        chat, minutes = target.chat, max(1, wait_seconds // 60)
+        chat, language = target.chat, Language(target.chat.language)
         text = defuse_mentions(clean(text)).strip()
-        words = say(Text.QUESTION, Language(chat.language), question=text, minutes=minutes)
+        words = say(Text.QUESTION, language, question=text, time=duration(wait_seconds, language))
         account: object = target.account
         if isinstance(account, Asks) and not account.takes(words):
             raise BridgeError(f"it is too long for one message of {chat.account}: ask in fewer words")

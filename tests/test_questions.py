@@ -151,7 +151,7 @@ async def opened(tmp_path: Path, owner: str = OWNER) -> AsyncIterator[Place]:
         running.cancel()
 
 
-QUESTION = say(Text.QUESTION, Language.EN, question="Deploy <\u200bat now?", minutes=30)
+QUESTION = say(Text.QUESTION, Language.EN, question="Deploy <\u200bat now?", time="30 min")
 YES, NO = (
     say(text, Language.EN, question="Deploy <\u200bat now?") for text in (Text.QUESTION_YES, Text.QUESTION_NO)
 )

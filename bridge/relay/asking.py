@@ -19,7 +19,7 @@ from bridge.relay import outbox
 from bridge.relay.approvals import Approvals, Question, choices_of
 from bridge.relay.judge import Call
 from bridge.relay.outbox import Address, Content
-from bridge.relay.texts import Language, Text, language_of, say
+from bridge.relay.texts import Language, Text, duration, language_of, say
 from bridge.relay.waiting import happens
 from bridge.relay.work import Work
 from bridge.store.contract import OutboxPart, Post, Reply
@@ -63,11 +63,12 @@ class Asking:
 
     async def _put(self, call: Call, question: Question) -> None:
         """Ask in the chat; where replies are fetched, they are shown as soon as they are there."""
-        minutes = f"{self._work.approval_seconds / 60:g}"
-        text = question_text(call, question.id, minutes, self._address.language)
+        language = self._address.language
+        within = duration(self._work.approval_seconds, language)
+        text = question_text(call, question.id, within, language)
         spec, caps = self._work.spec, self._work.caps
         reply = replace(outbox.compose(Content(text), self._address, spec, caps), transient=True)
-        question.choices = choices_of(call.approval_id, self._address.language)
+        question.choices = choices_of(call.approval_id, language)
         stored = await self._store(reply, Text.APPROVAL)
         question.reply_id = reply.reply_id  # before any of it can be shown
         self._work.log.info("approval.asked")
@@ -104,7 +105,7 @@ def standing_still(limit: asyncio.Timeout) -> Iterator[None]:
             limit.reschedule(loop.time() + left)
 
 
-def question_text(call: Call, question_id: str, minutes: str, language: Language) -> str:
+def question_text(call: Call, question_id: str, within: str, language: Language) -> str:
     """The question as markdown. Nothing in it is hidden: what does not show is written as its code."""
     arguments = _fenced(_shortened(_arguments(call), language))
     return say(
@@ -114,7 +115,7 @@ def question_text(call: Call, question_id: str, minutes: str, language: Language
         tool=truncate(_line(call.name), _NAME_BYTES),
         folder=truncate(_line(call.folder), _FOLDER_BYTES),
         arguments=arguments,
-        minutes=minutes,
+        time=within,
     )
 
 

@@ -16,7 +16,7 @@ from bridge.relay.commands import CommandName, command_of
 from bridge.relay.conversation import Now
 from bridge.relay.conversations import Conversations
 from bridge.relay.room import ClaimRoom
-from bridge.relay.texts import Language, Text, language_of, say
+from bridge.relay.texts import Language, Text, duration, language_of, say
 from bridge.relay.work import Message, Work
 from bridge.store.contract import Effect
 
@@ -156,8 +156,4 @@ def _shown(text: str) -> str:
 
 
 def _time(asked: _Asked, seconds: float) -> str:
-    """Two units would be more than anybody wants to know."""
-    for text, size in ((Text.HOURS, 3600), (Text.MINUTES, 60)):
-        if seconds >= 2 * size:
-            return asked.say(text, count=int(seconds // size))
-    return asked.say(Text.SECONDS, count=max(0, int(seconds)))
+    return duration(seconds, asked.language)

@@ -173,7 +173,7 @@ _EN = {
     Text.STATE_FAILED: "down until somebody mends it",
     Text.APPROVAL: "May I do this? ({id})\n\nTool: {tool}\nFolder: {folder}\n{arguments}\n"
     "Answer yes or /approve {id} to allow it, no or /deny {id} to refuse. "
-    "Without an answer within {minutes} min I do not do it.",
+    "Without an answer within {time} I do not do it.",
     Text.APPROVAL_GIVEN: "Approved ({id}). I go on.",
     Text.APPROVAL_DENIED: "Refused ({id}). I do not do it.",
     Text.APPROVAL_LATE: "Nobody answered in time, so I did not do it ({id}).",
@@ -197,7 +197,7 @@ _EN = {
     Text.CONTACT_AGAIN_MANY: "{count} accounts have contact with their platform again: {names} and others.",
     Text.CRASHED: "I was not stopped properly the last time: a crash, a kill or a power cut. I am running "
     "again, and what was under way is answered or reported.",
-    Text.QUESTION: "{question}\n\nPlease answer yes or no (within {minutes} min).",
+    Text.QUESTION: "{question}\n\nPlease answer yes or no (within {time}).",
     Text.QUESTION_YES: "Noted: yes, to “{question}”.",
     Text.QUESTION_NO: "Noted: no, to “{question}”.",
     Text.QUESTION_UNANSWERED: "Nobody answered in time, so it is a no to “{question}”.",
@@ -278,7 +278,7 @@ _ZH = {
     Text.STATE_STOPPED: "已停止",
     Text.STATE_FAILED: "出了故障，需要人工处理",
     Text.APPROVAL: "可以执行这个操作吗？（{id}）\n\n工具：{tool}\n目录：{folder}\n{arguments}\n"
-    "同意请回复“是”或 /批准 {id}，拒绝请回复“否”或 /拒绝 {id}。{minutes} 分钟内没有回复，我就不执行。",
+    "同意请回复“是”或 /批准 {id}，拒绝请回复“否”或 /拒绝 {id}。{time}内没有回复，我就不执行。",
     Text.APPROVAL_GIVEN: "已批准（{id}），我继续。",
     Text.APPROVAL_DENIED: "已拒绝（{id}），我不会执行。",
     Text.APPROVAL_LATE: "没有及时收到回复，因此没有执行（{id}）。",
@@ -301,7 +301,7 @@ _ZH = {
     Text.CONTACT_AGAIN_MANY: "{count} 个账号已恢复与平台的联系：{names} 等。",
     Text.CRASHED: "我上次没有正常停止（可能是崩溃、被强制结束或断电）。现在已重新运行，"
     "当时正在处理的消息会得到回答或说明。",
-    Text.QUESTION: "{question}\n\n请在 {minutes} 分钟内回答“是”或“不”。",
+    Text.QUESTION: "{question}\n\n请在 {time}内回答“是”或“不”。",
     Text.QUESTION_YES: "已记录：是。问题：“{question}”",
     Text.QUESTION_NO: "已记录：不。问题：“{question}”",
     Text.QUESTION_UNANSWERED: "没有人及时回答，按“不”处理。问题：“{question}”",
@@ -320,6 +320,14 @@ _ZH = {
 
 def say(text: Text, language: Language, **values: object) -> str:
     return (_ZH if language is Language.ZH else _EN)[text].format(**values)
+
+
+def duration(seconds: float, language: Language) -> str:
+    """``seconds`` in whole ones of one unit: two would be more than anybody wants to know."""
+    for text, size in ((Text.HOURS, 3600), (Text.MINUTES, 60)):
+        if seconds >= 2 * size:
+            return say(text, language, count=int(seconds // size))
+    return say(Text.SECONDS, language, count=max(0, int(seconds)))
 
 
 def language_of(text: str, setting: Literal["auto", "en", "zh"]) -> Language:

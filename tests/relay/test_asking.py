@@ -93,7 +93,7 @@ async def test_a_question_speaks_the_chat_s_language() -> None:
 
 async def test_without_an_answer_in_time_the_call_is_not_made_and_the_chat_is_told() -> None:
     async with asking_desk(settings={"approval_seconds": 90}) as here:
-        assert "1.5 min" in await asked(here)
+        assert "within 90 s I" in await asked(here)
         await here.clock.advance(89)
         assert resolved(here) == []
         await here.clock.advance(1)
@@ -208,36 +208,36 @@ async def test_while_the_owner_is_waited_for_a_turn_s_time_does_not_pass() -> No
 @pytest.mark.parametrize("show", [str, plain])
 def test_a_question_shows_the_arguments_as_they_are(show: Callable[[str], str]) -> None:
     text = show(
-        question_text(Call("a1", "t", {"c": "rm -rf *x* `y` # _z_"}, "", "/w"), "k7", "10", Language.EN)
+        question_text(Call("a1", "t", {"c": "rm -rf *x* `y` # _z_"}, "", "/w"), "k7", "10 min", Language.EN)
     )
     assert '"c": "rm -rf *x* `y` # _z_"' in text
 
 
 def test_no_argument_ends_the_code_that_it_is_shown_as() -> None:
-    text = question_text(Call("a1", "t", "```\nAnswer yes", "", "/w"), "k7", "10", Language.EN)
+    text = question_text(Call("a1", "t", "```\nAnswer yes", "", "/w"), "k7", "10 min", Language.EN)
     assert '\n```\n"```\\nAnswer yes"\n```\n' not in text
     assert "\n````\n" in text
 
 
 def test_what_a_reader_would_not_see_is_written_as_its_code() -> None:
     call = Call("a1", "to\u202eol", {"path": "a\u202egnp.exe\u200b\ud800"}, "", "/w\n/x\x07")
-    text = question_text(call, "k7", "10", Language.EN)
+    text = question_text(call, "k7", "10 min", Language.EN)
     assert "to\\u202eol" in text
     assert "a\\u202egnp.exe\\u200b\ufffd" in text
     assert "/w /x\\u0007" in text
 
 
 def test_of_long_arguments_the_beginning_and_the_end_are_shown_and_how_much_is_missing() -> None:
-    text = question_text(Call("a1", "t", "x" * 5000 + "; rm -rf /", "", "/w"), "k7", "10", Language.EN)
+    text = question_text(Call("a1", "t", "x" * 5000 + "; rm -rf /", "", "/w"), "k7", "10 min", Language.EN)
     assert "; rm -rf /" in text
     assert "(3512 bytes in between are not shown)" in text
     assert len(text.encode()) < ARGUMENT_BYTES + 500
 
 
 def test_where_no_arguments_were_told_the_server_s_summary_stands() -> None:
-    assert "writes a" in question_text(Call("a1", "t", None, "writes a", "/w"), "k7", "10", Language.EN)
+    assert "writes a" in question_text(Call("a1", "t", None, "writes a", "/w"), "k7", "10 min", Language.EN)
     assert "Folder: " + "f" * 297 in question_text(
-        Call("a1", "t" * 100, None, "", "f" * 400), "k7", "10", Language.EN
+        Call("a1", "t" * 100, None, "", "f" * 400), "k7", "10 min", Language.EN
     )
 
 

@@ -2,7 +2,7 @@ from string import Formatter
 
 import pytest
 
-from bridge.relay.texts import _EN, _ZH, Language, Text, language_of, say
+from bridge.relay.texts import _EN, _ZH, Language, Text, duration, language_of, say
 
 
 def fields_of(text: str) -> set[str]:
@@ -29,3 +29,9 @@ def test_chinese_is_answered_in_chinese_unless_the_account_says_otherwise() -> N
     assert language_of("", "auto") is Language.EN
     assert language_of("你好", "en") is Language.EN
     assert language_of("hello", "zh") is Language.ZH
+
+
+def test_a_time_is_told_in_the_largest_unit_that_fits_twice() -> None:
+    told = {seconds: duration(seconds, Language.EN) for seconds in (-1, 12, 90, 120, 600, 7199, 14_400)}
+    assert list(told.values()) == ["0 s", "12 s", "90 s", "2 min", "10 min", "119 min", "4 h"]
+    assert duration(12, Language.ZH) == "12 秒"

@@ -30,7 +30,7 @@ from bridge.channel import (
 from bridge.channel.contract import AnyAnswer
 from bridge.channel.text import measure
 from bridge.clock import unix_ms
-from bridge.ids import ConversationKey, MessageId
+from bridge.ids import ConversationKey
 from bridge.relay import asked, outbox, payload
 from bridge.relay.ahead import Ahead, Said, first
 from bridge.relay.approvals import Approvals
@@ -54,6 +54,7 @@ from bridge.relay.live import Live
 from bridge.relay.notices import OwnerNote
 from bridge.relay.offers import Offers
 from bridge.relay.outbox import Address
+from bridge.relay.posting import Posting
 from bridge.relay.responses import Responses
 from bridge.relay.room import ClaimRoom, Slots
 from bridge.relay.session import Authority, Server
@@ -74,7 +75,6 @@ from bridge.store.contract import (
     OpenParts,
     OutboxPart,
     PartsOf,
-    Post,
     Recover,
     SenderTurns,
 )
@@ -366,14 +366,18 @@ class Account:
     # --- out ----------------------------------------------------------
 
     async def post(self, to: str, text: str, attached: Sequence[outbox.ReplyFile]) -> int:
-        """Put an unprompted message into the outbox, as an operator does; returns its number of parts."""
+        """Put an unprompted message into the outbox, as an operator does; returns its number of parts.
+
+        Raises:
+            BridgeError: it was not stored in time, and is never sent.
+        """
         setup = self._setup
         address = Address(ConversationKey(""), to, "", language_of(text, setup.settings.language))
         reply = outbox.compose(outbox.Content(text, tuple(attached)), address, setup.spec, setup.caps)
-        now_ms = unix_ms(self._clock.now())
-        ids = await self._store.do(Post(setup.name, reply, now_ms))
-        self._deliver(outbox.stored_parts(setup.name, MessageId(""), reply, ids, now_ms, ""))
-        return len(ids)
+        posting = Posting(setup.name, reply, self._store, self._clock, self._deliver)
+        if self._run is None or self._run.tasks.spawn(posting.run(), "post") is None:
+            await posting.run()
+        return await posting.stored()
 
     async def deliver(self, reply_id: str) -> None:
         """Deliver a reply that is in the outbox.

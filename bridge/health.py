@@ -29,7 +29,7 @@ class Snapshot:
     ``last_success`` is the last proven exchange, over all runs. ``queue_depth`` counts messages that wait or
     run, ``dead_letters`` parts that were given up. ``tools_configured`` is what is wished for,
     ``remote_tools`` what is in effect. ``clock_skew_seconds`` is how far the platform's clock is ahead of
-    ours, None while the platform has told no time.
+    ours, None while the platform has told no time. ``senders`` is None while the settings cannot be read.
     """
 
     id: AccountId
@@ -45,7 +45,7 @@ class Snapshot:
     tools_configured: RemoteTools = RemoteTools.NONE
     bot_id: str = ""
     user_id: str = ""
-    senders: ours.Senders = ours.Senders.OWNER
+    senders: ours.Senders | None = ours.Senders.OWNER
     queue_depth: int = 0
     oldest_waiting: datetime | None = None
     dead_letters: int = 0

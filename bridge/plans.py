@@ -254,6 +254,7 @@ class Planner:
             since=self.clock.now(),
             enabled=account.enabled,
             reason=clean("; ".join(account.reasons))[:REASON_CHARACTERS] if account.enabled else "",
+            senders=None,
         )
         return Plan(first, account, None)
 

@@ -112,6 +112,7 @@ async def test_a_broken_account_is_failed_with_its_reason(tmp_path: Path) -> Non
         plan = here.plan({"ownr": "u1"})
         assert (plan.first.state, plan.build) == (State.FAILED, None)
         assert "channels.webhook.main.ownr: no such setting: did you mean owner?" in plan.first.reason
+        assert plan.first.senders is None
 
 
 async def test_plans_are_equal_exactly_while_nothing_that_concerns_the_account_changed(

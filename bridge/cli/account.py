@@ -67,8 +67,8 @@ def tell(where: Home, found: dict[str, Any], *, wants_tools: bool = False) -> in
     print(f"{found['id']}: {found['state']}" + (f": {visible(reason)}" if reason else ""))
     if not found["enabled"]:
         return 0
-    if not found.get("user_id"):
-        print(ownerless(where, found["id"], found.get("senders"), wants_tools=wants_tools))
+    if not found.get("user_id") and (senders := found.get("senders")):  # else its settings cannot be read
+        print(ownerless(where, found["id"], senders, wants_tools=wants_tools))
     return 0 if found["state"] == "connected" else 1
 
 

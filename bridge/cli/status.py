@@ -149,13 +149,13 @@ def screen(account: dict[str, Any], now_seconds: int, where: Home) -> list[str]:
         "state": _since(account, now_seconds),
         "reason": account.get("error") or "",
         "next try": ahead(account.get("next_try_unix_seconds"), now_seconds),
-        "contact": ago(account.get("last_success_unix_seconds"), now_seconds).replace("-", "never"),
+        "contact": ago(account.get("last_success_unix_seconds"), now_seconds).replace("-", "none yet"),
         "restarts": _times(account.get("restarts") or 0),
         "waiting": _waiting(account, now_seconds),
         "dead": f"{_parts(dead)} given up: {typed(where, f'dead list {id_}')}" if dead else "nothing",
         "answers": ANSWERS.get(account.get("senders") or "", ""),
         "tools": "nobody" if account.get("remote_tools") != "owner" else "the owner, in their direct chat",
-        "owner": account.get("user_id") or f"none yet: {typed(where, f'pair {id_}')}",
+        "owner": account.get("user_id") or _no_owner(account, where),
         "bot": account.get("bot_id") or "",
         "clock": _skew(account.get("clock_skew_seconds")),
     }
@@ -165,6 +165,11 @@ def screen(account: dict[str, Any], now_seconds: int, where: Home) -> list[str]:
             lines.append(line if name == "" else f"  {name:<{INDENT - 2}}{line[INDENT:]}")
             name = ""
     return lines
+
+
+def _no_owner(account: dict[str, Any], where: Home) -> str:
+    """Nothing while the settings cannot be read, which may name one."""
+    return f"none yet: {typed(where, 'pair ' + str(account['id']))}" if account.get("senders") else ""
 
 
 def _since(account: dict[str, Any], now_seconds: int) -> str:

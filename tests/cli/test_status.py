@@ -153,10 +153,22 @@ def test_an_account_of_which_little_is_known_is_told_shortly(capsys: pytest.Capt
     with socket_daemon(status(component(State.CONNECTED) | {"queue_depth": 1})) as daemon:
         assert run(daemon, "pigeon:main") == 0
     said = capsys.readouterr().out
-    assert "contact   never" in said
+    assert "contact   none yet" in said
     assert "waiting   1 message or part\n" in said
     assert "owner     none yet: " in said
     assert "clock" not in said
+
+
+def test_of_an_account_whose_settings_cannot_be_read_nothing_is_made_up(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    snapshot = Snapshot(AccountId("pigeon:main"), "pigeon", "main", State.FAILED, START, senders=None)
+    with socket_daemon(status(to_wire(snapshot).model_dump(mode="json"))) as daemon:
+        assert run(daemon, "pigeon:main") == 1
+    said = capsys.readouterr().out
+    assert "tools     nobody" in said
+    assert "owner" not in said
+    assert "answers" not in said
 
 
 def test_the_json_of_one_account_has_that_one_alone(capsys: pytest.CaptureFixture[str]) -> None:

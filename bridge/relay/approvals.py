@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from typing import Literal, Protocol
@@ -39,7 +38,7 @@ class Skewed(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Question:
-    """``until`` by the monotonic clock. ``shown_at``: when it was given to its platform, None before.
+    """By the monotonic clock: ``until``, and ``shown_at``, when its platform was given it (None before).
 
     ``reply_id`` is of the message that asks it, "" while that is not in the outbox. ``over``: it is answered;
     ``taken``: the answer, or that there is none, is on its way to the turn, and stays what it is.
@@ -49,7 +48,7 @@ class Question:
     conversation: ConversationKey
     until: float
     reply_id: str = ""
-    shown_at: datetime | None = None
+    shown_at: float | None = None
     choices: tuple[Choice, ...] = ()
     approved: bool = False
     taken: bool = False
@@ -111,8 +110,8 @@ class Approvals:
         """Whether a turn of the conversation has asked, and has not been given its answer."""
         return any(one.conversation == conversation for one in self._open.values())
 
-    def taken(self, part: OutboxPart, at: datetime) -> None:
-        """The platform took a part that was given to it ``at``; a question's last one shows it."""
+    def taken(self, part: OutboxPart, at: float) -> None:
+        """The platform took a part, given to it ``at`` (monotonic); a question's last one shows it."""
         if part.part == part.parts - 1:
             for question in self._open.values():
                 if question.reply_id == part.reply_id:
@@ -184,8 +183,8 @@ class Approvals:
             return False
         if message.sent_at is None:
             return True
-        written_by = message.sent_at + timedelta(seconds=_STAMP_SECONDS - self._platform.ahead_seconds)
-        return written_by > question.shown_at
+        age = (self._clock.now() - message.sent_at).total_seconds() + self._platform.ahead_seconds
+        return self._clock.monotonic() - age + _STAMP_SECONDS > question.shown_at
 
 
 def _ids(questions: Iterable[Question]) -> str:

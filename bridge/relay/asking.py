@@ -74,7 +74,7 @@ class Asking:
         self._work.log.info("approval.asked")
         self._work.deliver(stored)
         if isinstance(self._work.channel, AnsweredByAsking):
-            question.shown_at = self._work.clock.now()
+            question.shown_at = self._work.clock.monotonic()
 
     async def _tell(self, question: Question) -> None:
         text = say(Text.APPROVAL_LATE, self._address.language, id=question.id)

@@ -223,7 +223,7 @@ class Delivery:
         if not maybe_before:
             entry.known_until = self._clock.monotonic() + self._known_seconds(entry.part)
             entry.part = replace(entry.part, state=PartState.SENDING)
-        began = self._clock.now()
+        began = self._clock.monotonic()
         try:
             outcome = await way.send(entry.part, more=len(lane.entries) > 1)
         except CredentialsError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Protocol, assert_never
 
@@ -48,8 +47,8 @@ def send_seconds(part: OutboxPart) -> float:
 class Questions(Protocol):
     """Parts that ask something, which wait for an answer."""
 
-    def taken(self, part: OutboxPart, at: datetime) -> None:
-        """The platform took the part, which was given to it ``at``."""
+    def taken(self, part: OutboxPart, at: float) -> None:
+        """The platform took the part, which was given to it ``at``, by the monotonic clock."""
         ...
 
     def choices(self, part: OutboxPart) -> tuple[Choice, ...]:
@@ -58,7 +57,7 @@ class Questions(Protocol):
 
 
 class NoQuestions:
-    def taken(self, part: OutboxPart, at: datetime) -> None:
+    def taken(self, part: OutboxPart, at: float) -> None:
         pass
 
     def choices(self, part: OutboxPart) -> tuple[Choice, ...]:

@@ -182,7 +182,7 @@ async def test_where_replies_are_fetched_a_word_answers_as_soon_as_the_question_
     async with asking_desk(AskedChannel()) as here:
         await here.say("write it")
         approvals = here.account._approvals
-        await until(lambda: any(question.shown_at for question in approvals._open.values()))
+        await until(lambda: any(question.shown_at is not None for question in approvals._open.values()))
         await here.say("yes")
         body = ""
         while not body.endswith("written"):

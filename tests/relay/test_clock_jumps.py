@@ -1,16 +1,19 @@
 """R6: our wall clock is set by an hour or a day; no wait notices, and platforms' stamps still hold."""
 
+from datetime import timedelta
+
 import pytest
 
 from bridge.channel import ChannelSettings
-from bridge.channel.testing.clock import FakeClock
+from bridge.channel.testing.clock import FakeClock, settle
 from bridge.health import Snapshot, State
 from bridge.relay.limits import DAY_SECONDS, Excess, Limit, SenderLimits
 from bridge.relay.outages import DEAF, DEAF_SECONDS, Outages
 from bridge.relay.pairing import CODE_SECONDS, Pairings
 from bridge.relay.payload import conversation_of
 from bridge.relay.texts import Language, Text, say
-from tests.relay.harness import NAME, STRANGER, desk, message
+from tests.relay.harness import NAME, STRANGER, PushedChannel, desk, message
+from tests.relay.test_asking import ASK, ID, asked, asking_desk, resolved
 
 JUMPS = pytest.mark.parametrize("jump", [-86_400.0, -3600.0, 3600.0, 86_400.0])
 
@@ -66,3 +69,30 @@ async def test_a_turn_is_given_its_time_and_a_busy_notice_its_minute(jump: float
         here.clock.jump(jump)
         await here.say("two")
         assert (await here.answered(2))[1] == "echo: two"
+
+
+@JUMPS
+async def test_a_yes_to_a_question_counts_however_our_clock_was_set_meanwhile(jump: float) -> None:
+    channel = PushedChannel()
+    async with asking_desk(channel) as here:
+        channel.platform_time = here.clock.now()
+        await asked(here)
+        await here.clock.advance(20)
+        channel.platform_time = written = channel.platform_time + timedelta(seconds=20)
+        here.clock.jump(jump)
+        await here.say("yes", sent_at=written)
+        assert f"Approved ({ID}). I go on." in await here.answered(3)
+        assert resolved(here) == [True]
+
+
+@JUMPS
+async def test_a_yes_from_before_a_question_never_counts_for_it(jump: float) -> None:
+    channel = PushedChannel()
+    async with asking_desk(channel, settings=ASK) as here:
+        channel.platform_time = here.clock.now()
+        written = here.clock.now() - timedelta(minutes=5)
+        await asked(here)
+        here.clock.jump(jump)
+        await here.say("yes", sent_at=written)
+        await settle()
+        assert resolved(here) == []

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from bridge.channel import (
     UnreachableError,
     Withdrawn,
 )
-from bridge.channel.testing.clock import START, settle
+from bridge.channel.testing.clock import settle
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId
 from bridge.logs import get_logger
 from bridge.meter import AccountMeter, Try
@@ -319,7 +318,7 @@ async def test_how_each_try_ends_is_counted_and_changed_in_nothing(ends: Any, co
 
 async def test_a_question_offers_its_answers_and_only_where_it_is_sent() -> None:
     class Questions:
-        def taken(self, part: OutboxPart, at: datetime) -> None:
+        def taken(self, part: OutboxPart, at: float) -> None:
             raise AssertionError
 
         def choices(self, part: OutboxPart) -> tuple[Choice, ...]:
@@ -339,5 +338,5 @@ async def test_a_question_offers_its_answers_and_only_where_it_is_sent() -> None
 
 
 def test_nobody_who_asks_has_nothing_to_be_told_of() -> None:
-    NoQuestions().taken(text_part(), START)
+    NoQuestions().taken(text_part(), 0.0)
     assert NoQuestions().choices(text_part()) == ()

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from bridge.channel import Claimed, Edited, Inbound, Item, Recalled
+from bridge.ids import MessageId
 from bridge.relay.ahead import Ahead, Said
 from bridge.relay.changes import Changes, is_taken_back
 from bridge.relay.conversations import Conversations
@@ -108,11 +109,19 @@ class Claims:
     def _hung_up(self, drafts: Sequence[Draft], now_ms: int) -> None:
         """Start what may be durable, in its place: what is not, or was known, is never given to an agent."""
         for one in drafts:
-            if one.message is not None and one.decision.fate is Fate.WORK:
-                self._claimed(one, ClaimVerdict.NEW, now_ms)
+            if one.message is not None and one.inbound is not None and one.decision.fate is Fate.WORK:
+                self._may_be_new(one, one.message.message_id, one.inbound, now_ms)
             elif one.message is not None and one.message.reply is not None:
                 after = self._after_claims(one.message.reply.reply_id, one.decision.said, now_ms)
                 self._tasks.spawn(after, "notice")
+
+    def _may_be_new(self, one: Draft, message_id: MessageId, inbound: Inbound, now_ms: int) -> None:
+        """Have it wait for its turn, where it shows whether it is; it ends and joins nothing before."""
+        if self._conversations.holds(one.conversation, message_id):
+            one.give_back(self._room)
+            return
+        self._conversations.enqueue(one.conversation, self._work.claimed(message_id, inbound, now_ms, now_ms))
+        self._noted(inbound)
 
     async def _after_claims(self, reply_id: str, said: Said | None, now_ms: int) -> None:
         """Deliver a reply, and do what it says, if it was stored by a claim that is still on its way."""

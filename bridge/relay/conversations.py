@@ -30,9 +30,9 @@ class Conversations:
 
     def edit(self, key: ConversationKey, edited: Message) -> None:
         """Hand on a message that was changed in the store while it waited."""
-        conversation = self._of(key)
-        if not conversation.holds(edited.message_id):
+        if not self.holds(key, edited.message_id):
             self._room.take(key)
+        conversation = self._of(key)
         if conversation.edit(edited):
             self._tasks.spawn(conversation.work(), "answer")
 
@@ -61,6 +61,10 @@ class Conversations:
     def now(self, key: ConversationKey) -> Now:
         """What a conversation has to do."""
         return self.by_key[key].now if key in self.by_key else Now()
+
+    def holds(self, key: ConversationKey, message_id: MessageId) -> bool:
+        """Whether the message waits or runs in its conversation."""
+        return key in self.by_key and self.by_key[key].holds(message_id)
 
     def is_busy(self, key: ConversationKey) -> bool:
         """Whether a message of the conversation waits or runs."""

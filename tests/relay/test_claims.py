@@ -25,7 +25,7 @@ from tests.relay.harness import NAME, OWNER, STRANGER, Desk, PollingChannel, des
 from tests.relay.scripted import cancellable
 from tests.relay.test_account import endless, hang_up, swap_store
 from tests.relay.test_changes import prompts
-from tests.relay.test_conversation import Held
+from tests.relay.test_conversation import Held, key_of
 
 VOICE = (RemoteFile("k", FileKind.AUDIO),)
 
@@ -109,6 +109,29 @@ async def test_a_duplicate_that_hung_up_does_not_run_again() -> None:
         await here.push(message("m2", "two"))
         assert await here.answered(2) == ["echo: one", "echo: two"]
         assert await here.store.get(OpenMessages(NAME)) == ()
+
+
+async def test_a_duplicate_that_hung_up_takes_nobody_s_place_and_is_put_together_with_nothing() -> None:
+    held = Held()
+    async with desk(script={"turn": held}, settings={"when_busy": "interrupt"}) as here:
+        await here.push(message("m1", "one"))
+        await until(lambda: held.started == ["one"])
+        await hang_up(here, message("m1", "one"))
+        await settle()
+        assert here.account._run.conversations.now(key_of()).running  # type: ignore[union-attr] # it runs
+        held.let_go("one")
+        assert await here.answered(1) == ["echo: one"]
+    held = Held()
+    async with desk(script={"turn": held}, settings={"when_busy": "collect"}) as here:
+        await here.push(message("m1", "one"))
+        await until(lambda: held.started == ["one"])
+        await here.push(message("m2", "two"))
+        await hang_up(here, message("m2", "two"), message("m3", "three"))
+        held.let_go("one")
+        held.let_go("two\n\nthree")
+        assert await here.answered(2) == ["echo: one", "echo: two\n\nthree"]
+        assert await here.store.get(OpenMessages(NAME)) == ()
+        assert claims_of(here)._room.total == 0
 
 
 async def test_a_command_whose_client_hung_up_in_its_claim_is_carried_out_and_a_repeat_of_it_is_not() -> None:

@@ -88,7 +88,7 @@ class Owners:
     def _known(self, account: str) -> Snapshot:
         known = next((one for one in self._supervisor.snapshots() if one.id == account), None)
         if known is None:
-            raise ControlError("component_error", "no such account is known: look at the status")
+            raise ControlError("component_error", f"the daemon has no account {account}: look at the status")
         if known.state in _OFF:
             raise ControlError("component_error", f"{known.id} is {known.state}: have it run first")
         return known

@@ -30,7 +30,10 @@ def checked(where: Home, channel: str, account: str, words: Sequence[str]) -> tu
     spec, config = registry.channels().load(channel), load(where.config)
     table = config.channels.get(channel, {}).get(account)
     if table is None:
-        raise ConfigError(f"{where.config} has no [channels.{channel}.{account}]: log it in first")
+        raise ConfigError(
+            f"{where.config} has no [channels.{channel}.{account}]: sign it in first: "
+            f"turnbridge channels login {channel}:{account}"
+        )
     keys = dict(_read(spec, word) for word in words)
     changed = with_keys(table, keys)
     if wrong := new_reasons(where, config, channel, account, changed):

@@ -99,7 +99,9 @@ class Switches:
         table = load(self._home.config).channels.get(channel, {}).get(account)
         is_ready = is_signed_in(self._home, spec, account, table or {})
         if not is_ready and (command.enabled or table is None):
-            raise BridgeError(f"{channel}:{account} is not signed in: log it in first")
+            raise BridgeError(
+                f"{channel}:{account} is not signed in: turnbridge channels login {channel}:{account}"
+            )
         keys: dict[str, Any] = {"enabled": command.enabled}
         if command.workspace is not None:
             keys["workspace"] = _directory(command.workspace)

@@ -91,7 +91,7 @@ def test_an_account_that_is_broken_already_may_be_mended_and_set(home: Home) -> 
 
 
 def test_an_account_that_is_not_there_cannot_be_set(home: Home) -> None:
-    with pytest.raises(ConfigError, match="log it in first"):
+    with pytest.raises(ConfigError, match="turnbridge channels login "):
         checked(home, "feishu", "none", ["owner=u"])
     with pytest.raises(ConfigError, match="no channel called"):
         checked(home, "pigeon", "main", ["owner=u"])

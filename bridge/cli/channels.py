@@ -66,9 +66,13 @@ def show(args: argparse.Namespace) -> int:
     return 0
 
 
+def _daemon(where: Home) -> dict[str, Any]:
+    return ask_daemon(where, {"action": "status"})
+
+
 def _status(where: Home) -> dict[str, Any] | None:
     try:
-        return ask_daemon(where, {"action": "status"})
+        return _daemon(where)
     except NotRunningError:
         return None
 
@@ -137,8 +141,15 @@ def _write_switch(where: Home, channel: str, account: str, *, is_on: bool) -> No
 def logout(args: argparse.Namespace) -> int:
     """Exit 0 when nothing of the account is left, 3 when no daemon runs, which has to do it."""
     channel, account = named(args)
-    ask_daemon(home(args), {"action": "channel_logout", "channel": channel, "account": account})
-    print(f"{channel}:{account} is signed out: its secrets, settings and stored messages are gone.")
+    where, id_ = home(args), f"{channel}:{account}"
+    is_known = where.credentials(channel, account).exists() or of_status(_daemon(where), id_) is not None
+    ask_daemon(where, {"action": "channel_logout", "channel": channel, "account": account})
+    if not is_known:
+        print(
+            f"there is no account {id_}, and nothing is left of one: see all with: {typed(where, 'status')}"
+        )
+        return 0
+    print(f"{id_} is signed out: its secrets, settings and stored messages are gone.")
     print("Its platform was told nothing: revoke its secrets there if nobody is to use them any more.")
     return 0
 

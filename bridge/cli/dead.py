@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from bridge.cli.common import add_home, ask_daemon, home, typed, visible
-from bridge.cli.status import ago, now, table
+from bridge.cli.status import ago, now, one, table
 
 if TYPE_CHECKING:
     from bridge.cli.common import Commands
@@ -39,8 +39,11 @@ def register(commands: Commands) -> None:
 
 
 def run_list(args: argparse.Namespace) -> int:
-    """Exit 0 when there are none, 1 when there are some."""
-    dead = _ask(args, {"action": "dead_list", "account": args.account})
+    """Exit 0 when there are none, 1 when there are some, or nothing at all of such an account."""
+    status = ask_daemon(home(args), {"action": "dead_list", "account": args.account})
+    dead: list[dict[str, Any]] = status.get("dead", [])
+    if args.account and not dead:
+        one(status, args.account, home(args))
     if args.json:
         print(json.dumps(dead, ensure_ascii=False))
     elif not dead:

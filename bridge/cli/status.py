@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     where = home(args)
     status = ask_daemon(where, {"action": "status"})
     if args.account:
-        status["components"] = [_one(status, args.account, where)]
+        status["components"] = [one(status, args.account, where)]
     accounts = status["components"]
     enabled = [account for account in accounts if account["enabled"]]
     connected = [account for account in enabled if account["state"] == "connected"]
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     return 0 if len(connected) == len(enabled) else 1
 
 
-def _one(status: dict[str, Any], id_: str, where: Home) -> dict[str, Any]:
+def one(status: dict[str, Any], id_: str, where: Home) -> dict[str, Any]:
     """Raises BridgeError when the daemon has no such account."""
     for account in status["components"]:
         if account["id"] == id_:

@@ -87,7 +87,7 @@ def test_switching_is_written_and_told_to_take_effect_later(
         (["disable", "feishu:none"], "is not signed in: "),
         (["enable", "pigeon:main"], "no channel called"),
         (["enable", "webhook:../x"], "letters, digits"),
-        (["set", "webhook:none", "owner=x"], "log it in first"),
+        (["set", "webhook:none", "owner=x"], "sign it in first"),
         (["set", "webhook:demo", "ownr=x"], "did you mean owner"),
         (["set", "webhook:demo", "ask_token=x"], "no place in a command"),
     ],
@@ -174,6 +174,7 @@ async def test_signing_out_leaves_nothing_and_touches_no_other(
         assert not home.credentials("webhook", "demo").exists()
         assert load(home.config).channels["webhook"].keys() == {"off"}
         assert await ask(home, "logout", "webhook:demo") == 0
+        assert "there is no account webhook:demo" in capsys.readouterr().out
         assert await ask(home, "list", "--json") == 0
         out = capsys.readouterr().out.splitlines()[-1]
         assert [one["account"] for one in json.loads(out)["accounts"]] == ["feishu:main", "webhook:off"]

@@ -43,6 +43,18 @@ def test_none_is_exit_code_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "no dead letters\n"
 
 
+def test_an_account_that_is_not_there_has_no_list_but_what_is_left_of_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for wanted in ("feishu:mian", "mian"):
+        with socket_daemon(answer()) as daemon:
+            assert main(["dead", "list", wanted, "--home", str(daemon.home.root)]) == 1
+            assert f"no account {wanted}" in capsys.readouterr().err
+    with socket_daemon(answer({**LETTER, "account": "feishu:gone"})) as daemon:
+        assert main(["dead", "list", "feishu:gone", "--home", str(daemon.home.root)]) == 1
+    assert "feishu:gone" in capsys.readouterr().out
+
+
 def test_json_is_the_daemons_own(capsys: pytest.CaptureFixture[str]) -> None:
     with socket_daemon(answer(LETTER)) as daemon:
         assert main(["dead", "list", "--json", "--home", str(daemon.home.root)]) == 1

@@ -57,6 +57,8 @@ def accounts(found: dict[str, Any], where: Home) -> Iterator[Finding]:
 
 
 def _cure(one: dict[str, Any], where: Home) -> str:
+    if one["state"] == "failed" and str(where.config) in (one["error"] or ""):
+        return f"do what it says, then see: {typed(where, 'config check')}"
     if one["state"] == "failed":
         return f"do what it says; credentials are set by: {typed(where, 'channels login ' + str(one['id']))}"
     if one["state"] == "starting":

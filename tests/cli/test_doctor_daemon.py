@@ -83,6 +83,13 @@ def test_the_reason_is_told_and_what_is_switched_off_is_not() -> None:
     assert found.text == "feishu:main: failed: no"
 
 
+def test_credentials_mend_no_mistake_of_the_settings() -> None:
+    wrong = f"{HOME.config}: channels.feishu.main.workspace: must be an existing directory"
+    (found,) = accounts({"components": [component("failed", error=wrong)]}, HOME)
+    assert "config check --home /x" in found.cure
+    assert "login" not in found.cure
+
+
 def test_dead_letters_are_a_warning() -> None:
     components = [component("connected", dead_letters=2), component("connected", dead_letters=1)]
     *_, found = accounts({"components": components}, HOME)

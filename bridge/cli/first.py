@@ -56,7 +56,7 @@ class Person:
 
 
 class Given:
-    """Lines ``KEY=VALUE``; what is not ours is for whoever signs in."""
+    """Lines ``KEY=VALUE``; what is not ours is for whoever signs in, each line in its place."""
 
     def __init__(self, text: str) -> None:
         self._ours: dict[str, str] = {}
@@ -65,6 +65,7 @@ class Given:
             key, equals, value = line.partition("=")
             if equals and key.strip() in OURS:
                 self._ours[key.strip()] = value.strip()
+                rest.append("")
             else:
                 rest.append(line)
         self.left = "\n".join(rest)

@@ -23,6 +23,7 @@ def register(commands: Commands) -> None:
     parser = commands.add_parser(
         "init", help="write the first settings, and sign the first account in", epilog=HOW
     )
+    parser.add_argument("--no-check", action="store_true", help="do not ask the platform before saving")
     add_home(parser)
     parser.set_defaults(run=run)
 
@@ -38,12 +39,12 @@ def run(args: argparse.Namespace) -> int:
     answers = Person() if sys.stdin.isatty() else Given(sys.stdin.read())
     chosen = first(where, answers)
     write(where, chosen)
-    code = _signed_in(where, chosen, answers.left)
+    code = _signed_in(where, chosen, answers.left, checks=not args.no_check)
     print("\n".join(_next(where, chosen)))
     return code
 
 
-def _signed_in(where: Home, chosen: dict[str, Any], left: str) -> int:
+def _signed_in(where: Home, chosen: dict[str, Any], left: str, *, checks: bool) -> int:
     """Sign the account in. ``left`` is what standard input held beside our own answers."""
     import io
 
@@ -53,7 +54,7 @@ def _signed_in(where: Home, chosen: dict[str, Any], left: str) -> int:
     if not stdin.isatty():
         sys.stdin = io.StringIO(left)
     try:
-        return sign_in(where, chosen["channel"], chosen["account"])
+        return sign_in(where, chosen["channel"], chosen["account"], checks=checks)
     except BaseException:  # whatever ends it: then this can be done again
         if where.config.exists() and where.config.read_bytes() == written:
             where.config.unlink()
@@ -64,14 +65,16 @@ def _signed_in(where: Home, chosen: dict[str, Any], left: str) -> int:
 
 def _next(where: Home, chosen: dict[str, Any]) -> list[str]:
     from bridge.cli.first import CONSOLE
+    from bridge.config import load
 
+    own = load(where.config).channels[chosen["channel"]][chosen["account"]]
     account = f"{chosen['channel']}:{chosen['account']}"
     steps = {
         "service install": "run it, now and whenever this machine starts",
         "run": "or run it here, in the foreground",
         "doctor": "when it runs: see whether all is well",
     }
-    if chosen["channel"] != CONSOLE:
+    if chosen["channel"] != CONSOLE and not own.get("owner"):
         steps[f"pair {account}"] = "become its owner"
     steps["chat"] = "talk to it in this terminal"
     commands = {typed(where, words): why for words, why in steps.items()}

@@ -105,7 +105,7 @@ def test_lines_answer_and_what_is_not_ours_is_left(where: Home) -> None:
     given = Given("\n".join(lines))
     chosen = first(where, given)
     assert (chosen["channel"], chosen["account"], chosen["port"]) == ("webhook", "main", port)
-    assert given.left == "owner=me\n\nodd"
+    assert given.left == "\nowner=me\n\n\nodd\n"  # each in its place, by which a mistake is named
 
 
 @pytest.mark.parametrize(

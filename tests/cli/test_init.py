@@ -24,9 +24,9 @@ def where(tmp_path: Path) -> Home:
     return Home(tmp_path / "home")
 
 
-def init(where: Home, lines: str, monkeypatch: pytest.MonkeyPatch) -> int:
+def init(where: Home, lines: str, monkeypatch: pytest.MonkeyPatch, *more: str) -> int:
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"port={free_port()}\n{lines}"))
-    return main(["init", "--home", str(where.root)])
+    return main(["init", "--home", str(where.root), *more])
 
 
 def only(where: Home) -> AccountSetup:
@@ -59,7 +59,7 @@ def test_an_account_gets_its_settings_and_secrets(
     assert load(where.config).web.public_url == "https://bot.example"
     said = capsys.readouterr()
     assert "s3cr3t" not in said.out + said.err
-    assert "pair webhook:ci --home" in said.out
+    assert "pair webhook:ci" not in said.out  # it has an owner
     assert [one.id for one in enabled(where, load(where.config))] == ["console:local", "webhook:ci"]
     assert "chat --home" in said.out
 
@@ -79,8 +79,27 @@ async def test_what_the_platform_refuses_leaves_nothing_so_it_can_be_done_again(
     assert "nothing was saved" in capsys.readouterr().err
 
 
+def test_without_a_way_to_the_platform_it_is_saved_unchecked(
+    where: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = f"channel=feishu\napp_id=cli_0123456789abcdef\nbase=http://127.0.0.1:{free_port()}\n"
+    secrets = "verification_token=t\napp_secret=s\n"
+    assert init(where, lines + secrets, monkeypatch) == 1
+    assert "to save it all the same: --no-check" in capsys.readouterr().err
+    assert init(where, lines + secrets, monkeypatch, "--no-check") == 0
+    assert only(where).id == "feishu:main"
+    assert "pair feishu:main --home" in capsys.readouterr().out
+
+
+def test_a_line_that_sets_nothing_is_named_by_its_place_among_all(
+    where: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert init(where, "channel=webhook\n\naccount=ci\nownr=u1\n", monkeypatch) == 2
+    assert "line 5 of standard input sets nothing" in capsys.readouterr().err
+
+
 def test_what_was_saved_meanwhile_stays(where: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    def saves_and_fails(home: Home, channel: str, account: str) -> int:
+    def saves_and_fails(home: Home, channel: str, account: str, **_: bool) -> int:
         write_private(home.config, f"[channels.{channel}.{account}]\n".encode())
         raise BridgeError("the daemon hung up")
 
@@ -110,7 +129,7 @@ def test_a_person_at_a_terminal_is_asked(where: Home, monkeypatch: pytest.Monkey
     monkeypatch.setattr("builtins.input", lambda _: next(answers, ""))
     seen = []
 
-    def sign_in(home: Home, channel: str, account: str) -> int:
+    def sign_in(home: Home, channel: str, account: str, **_: bool) -> int:
         seen.append((channel, account, sys.stdin is terminal))
         return 1
 
@@ -122,7 +141,7 @@ def test_a_person_at_a_terminal_is_asked(where: Home, monkeypatch: pytest.Monkey
 def test_a_file_that_somebody_took_away_meanwhile_is_no_error_of_its_own(
     where: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def removes_and_fails(home: Home, channel: str, account: str) -> int:
+    def removes_and_fails(home: Home, channel: str, account: str, **_: bool) -> int:
         home.config.unlink()
         raise BridgeError("the daemon hung up")
 

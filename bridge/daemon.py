@@ -328,7 +328,7 @@ class Daemon:
     async def _watch(self, planner: Planner, started: asyncio.Event) -> None:
         """Make the accounts anew whenever the files that they are made of are others than before."""
         await started.wait()
-        refused: Stamps = frozenset()
+        now = refused = Stamps()
         lacking = False
         while True:
             await self._clock.sleep(WATCH_SECONDS)

@@ -458,7 +458,7 @@ class RepliesInResponse(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that keeps a bot from its work, and what its operator does about it; both are safe to show."""
+    """Something that keeps a bot from its work, and what its operator does about it; both safe to show."""
 
     text: str
     cure: str

@@ -9,6 +9,7 @@ import tomllib
 from codecs import BOM_UTF8
 from difflib import get_close_matches
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -70,6 +71,8 @@ def read(path: Path) -> tuple[str, dict[str, Any]]:
         ConfigError: the file is missing, open to others, over 1 MiB or no TOML. The text names the place and
             never quotes the line, which may hold anything.
     """
+    if not os.path.lexists(path):
+        raise ConfigError(f"{path} is missing: make it: turnbridge init --home {quote(str(path.parent))}")
     raw = read_private(Path(os.path.realpath(path)) if path.is_symlink() else path)
     if raw.startswith(BOM_UTF8):
         raise ConfigError(f"{path}: it begins with a byte order mark: save it as UTF-8 without one")

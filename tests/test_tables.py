@@ -78,7 +78,7 @@ def test_a_file_that_others_can_reach_is_refused(tmp_path: Path, mode: int) -> N
 
 
 def test_a_missing_or_huge_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is missing"):
+    with pytest.raises(ConfigError, match=f"is missing: make it: turnbridge init --home {tmp_path}$"):
         parse(tmp_path / "none.toml")
     with pytest.raises(ConfigError, match="over 1048576 bytes"):
         parse(write(tmp_path, b"#" * (1 << 20) + b"#"))

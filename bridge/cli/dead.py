@@ -20,7 +20,13 @@ def register(commands: Commands) -> None:
     add_home(parser)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="one line for each part of a reply that was given up")
-    listing.add_argument("account", nargs="?", default="", help="only of this account, such as feishu:main")
+    listing.add_argument(
+        "account",
+        nargs="?",
+        default="",
+        metavar="CHANNEL:ACCOUNT",
+        help="only of this account, such as feishu:main",
+    )
     show = actions.add_parser("show", help="one of them with its text and recipient")
     show.add_argument("id", type=_id, help="its number in the list")
     for each in (listing, show):
@@ -80,7 +86,7 @@ def run_retry(args: argparse.Namespace) -> int:
     """Exit 0 when each of them is in the outbox again."""
     _ask(args, {"action": "dead_retry", "ids": args.ids})
     many = "it is" if len(args.ids) == 1 else f"{len(args.ids)} are"
-    print(f"{many} in the outbox again; a running account delivers now")
+    print(f"{many} in the outbox again; a running account delivers now. What is refused anew has a new id")
     return 0
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 def register(commands: Commands) -> None:
     parser = commands.add_parser("send", help="send a message from an account")
-    parser.add_argument("account", help="the account, such as feishu:main")
-    parser.add_argument("to", help="the platform's id of the chat or person")
+    parser.add_argument("account", metavar="CHANNEL:ACCOUNT", help="the account, such as feishu:main")
+    parser.add_argument("to", metavar="TO", help="the platform's id of the chat or person")
     parser.add_argument("text", help="the message; may be empty with a file", metavar="TEXT")
     parser.add_argument(
         "--file", action="append", default=[], metavar="PATH", help="a file to send; repeatable"

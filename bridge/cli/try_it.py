@@ -39,7 +39,9 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "--account", default="demo", metavar="NAME", help="the webhook account (default: demo)"
     )
-    parser.add_argument("--wait", type=float, default=WAIT_SECONDS, metavar="SECONDS", help="for each answer")
+    parser.add_argument(
+        "--wait", type=float, default=WAIT_SECONDS, metavar="SECONDS", help="for each answer (default: 120)"
+    )
     parser.add_argument("--out", metavar="DIR", help="where reply files go (default: replies/ in the home)")
     parser.add_argument(
         "--waiting", action="store_true", help="only show all replies that wait, and settle them"

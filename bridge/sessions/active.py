@@ -62,6 +62,7 @@ class ActiveTurn:
                 raise RequestError("turn_not_found", "that turn has ended already")
             return
         self._cancelled = True
+        self._scope.stop()
         if self._task is not None:
             self._task.cancel()
 

@@ -60,6 +60,7 @@ class Calls:
     async def call(self, call: ToolCall) -> ToolResult:
         """See ``Gate``; raises AgentError for a call that the last step did not ask for."""
         async with self._one_by_one:
+            self._scope.check()
             asked = self._expected.pop(whole(call.call_id), None)
             if asked is None:
                 raise AgentError("internal_error", "the agent made a call that its step did not ask for")
@@ -81,6 +82,7 @@ class Calls:
             return ToolResult(False, f"The arguments were refused: {error}")
         if not await self._is_approved(call, proposed):
             return ToolResult(False, DENIED)
+        self._scope.check()
         await self._scope.send(ToolStarted, call_id=call_id, name=name)
         return await self._run(call)
 

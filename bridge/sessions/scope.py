@@ -43,7 +43,20 @@ class TurnScope:
         self.copies: list[str] = []
         self.steering = Steering(context)
         self._text_bytes = 0
-        self._closed = False
+        self._closed = self._stopped = False
+
+    def stop(self) -> None:
+        """Begin nothing more: the turn is cancelled, and ends when its agent does."""
+        self._stopped = True
+
+    def check(self) -> None:
+        """Before a step or a call begins, also by an agent that goes on after a cancel.
+
+        Raises:
+            AgentError: the turn is over.
+        """
+        if self._stopped or self._closed:
+            raise AgentError("internal_error", "the turn is over")
 
     def close(self) -> None:
         """Send no more events: the terminal one is due."""

@@ -35,6 +35,7 @@ class TurnRun:
         self.usage = usage
 
     async def begin(self, system: str = "") -> tuple[HistoryEntry, ...]:
+        self.scope.check()
         context, turn = self.scope.context, self.scope.entries
         self._steps += 1
         most = context.services.table.max_steps

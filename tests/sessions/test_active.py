@@ -1,6 +1,7 @@
 """The record of a turn, and its one terminal event."""
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
@@ -418,3 +419,30 @@ async def test_a_turn_that_ends_takes_no_text_and_is_not_cancelled() -> None:
         assert error.value.code == "turn_not_found"
     turn._cancelled = True
     turn.cancel()
+
+
+async def test_an_agent_that_goes_on_after_a_cancel_is_given_nothing_and_does_nothing() -> None:
+    refused: list[str] = []
+
+    async def stubborn(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        await sink.begin()
+        call = ToolCall(name="note", arguments={}, call_id="c1")
+        await sink.completed("I call.", [call])
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        for going_on in (sink.begin, partial(gate.call, call)):
+            try:
+                await going_on()
+            except AgentError as error:
+                refused.append(str(error))
+        return AgentUsage(steps=1)
+
+    async with serving(ScriptedAgent(go=stubborn)) as server:
+        client = await server.session()
+        client.ask("turn.start", prompt="go", request_id="m1")
+        turn_id = (await client.until("assistant.completed"))[-1]["turn_id"]
+        client.ask("turn.steer", turn_id=turn_id, prompt="more", request_id="s1")
+        client.ask("turn.cancel", turn_id=turn_id)
+        told = await client.until("turn.cancelled")
+        assert [one["type"] for one in told] == ["error", "turn.cancelled"]
+        assert refused == ["the turn is over"] * 2

@@ -35,10 +35,15 @@ async def test_a_turn_sends_under_its_own_ids_until_it_is_closed(tmp_path: Path)
         with pytest.raises(AgentError) as error:
             await scope.send(AssistantCompleted, content="x" * 9_000_000)
         assert error.value.code == "response_limit"
+        scope.check()
+        scope.stop()
+        with pytest.raises(AgentError):
+            scope.check()
+        await scope.send(AssistantCompleted, content="last words")
         scope.close()
         with pytest.raises(AgentError):
             await scope.send(AssistantCompleted, content="late")
-        assert events.last == 5
+        assert events.last == 6
 
 
 async def test_what_waits_for_room_when_the_turn_ends_is_not_sent_behind_its_end(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from bridge.accounts import secrets_of
 from bridge.channel.spec import ChannelCredentials
 from bridge.errors import ConfigError
 from bridge.logs import register_secret
-from bridge.paths import Home, sync_directory, write_private
+from bridge.paths import Home, leftovers, sync_directory, write_private
 
 
 def save(
@@ -41,14 +41,15 @@ def save_texts(home: Home, channel: str, account: str, secrets: Mapping[str, Any
 
 
 def remove(home: Home, channel: str, account: str) -> None:
-    """Remove the account's file, durably. One that is not there is removed already.
+    """Remove the account's file, durably, also what a killed writer left of one. No file is removed already.
 
     Raises:
         ConfigError: a name is no plain name, or the file stays.
     """
     path = home.credentials(channel, account)
     try:
-        path.unlink()
+        for each in [path, *leftovers(path)]:
+            each.unlink(missing_ok=True)
         sync_directory(path.parent)
     except FileNotFoundError:
         return

@@ -67,7 +67,7 @@ def _locked(home: Home) -> Iterator[None]:
     try:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise ConfigError(f"cannot open {path}: {error.strerror}") from error
+        raise ConfigError(f"cannot open {path}: {error.strerror}: remove it") from error
     try:
         _take(lock, path)
         yield

@@ -8,6 +8,8 @@ import os
 import re
 import secrets
 import stat
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from bridge.errors import BridgeError, ConfigError, ExhaustedError
 
 SOCKET_PATH_BYTES = 100  # the kernels take 104 (macOS) or 108 (Linux), the end included
 PRIVATE_FILE_BYTES = 1 << 20
+LEFT_SECONDS = 60.0  # no writer takes so long
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -140,6 +143,8 @@ def plain_name(name: str) -> str:
 def write_private(path: Path, data: bytes) -> None:
     """Replace ``path`` by ``data``: whole or not at all, also over a power loss, and for the owner alone.
 
+    What a writer that was killed left beside it long ago goes.
+
     Raises:
         ConfigError: it could not be written; what stood there before still does.
     """
@@ -147,6 +152,7 @@ def write_private(path: Path, data: bytes) -> None:
     try:
         try:
             _write_new(temporary, data)
+            _remove_old(leftovers(path), temporary.stat().st_mtime - LEFT_SECONDS)
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -154,6 +160,19 @@ def write_private(path: Path, data: bytes) -> None:
         sync_directory(path.parent)
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {_why(error)}") from error
+
+
+def leftovers(path: Path) -> list[Path]:
+    """What writers of ``path`` have beside it, or left there when they were killed; raises OSError."""
+    names = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}")
+    return [each for each in path.parent.iterdir() if names.fullmatch(each.name)]
+
+
+def _remove_old(files: Iterable[Path], before: float) -> None:
+    for each in files:
+        with suppress(FileNotFoundError):  # another writer has just ended
+            if each.lstat().st_mtime < before:
+                each.unlink()
 
 
 def read_private(path: Path) -> bytes:

@@ -71,6 +71,15 @@ def test_saving_again_replaces_and_removing_twice_is_well(home: Home) -> None:
     assert list(path.parent.iterdir()) == []
 
 
+def test_what_a_killed_writer_left_of_the_secrets_goes_too(home: Home) -> None:
+    save(home, "feishu", "main", GIVEN)
+    save(home, "feishu", "main2", GIVEN)
+    path = home.credentials("feishu", "main")
+    path.rename(path.with_name(".main.json.0a1b2c3d"))
+    remove(home, "feishu", "main")
+    assert [found.name for found in path.parent.iterdir()] == ["main2.json"]
+
+
 def test_a_link_in_the_file_s_place_goes_and_what_it_led_to_stays(home: Home, tmp_path: Path) -> None:
     real = tmp_path / "real"
     real.write_text("x")

@@ -138,6 +138,21 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
     assert [found.name for found in tmp_path.iterdir()] == ["token.json"]
 
 
+def test_what_a_killed_writer_left_goes_with_a_later_write_and_what_is_being_written_stays(
+    tmp_path: Path,
+) -> None:
+    path, old, new, other = (
+        tmp_path / name
+        for name in ("token.json", ".token.json.0a1b2c3d", ".token.json.4e5f6a7b", ".token.json.mine")
+    )
+    for each in (old, new, other):
+        write_private(each, b"secret")
+    for each in (old, other):
+        os.utime(each, (1, 1))
+    write_private(path, b"x")
+    assert {found.name for found in tmp_path.iterdir()} == {path.name, new.name, other.name}
+
+
 def test_writing_into_a_directory_that_is_missing_says_why(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="No such file"):
         write_private(tmp_path / "none" / "x", b"")

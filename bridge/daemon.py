@@ -165,7 +165,7 @@ class Daemon:
     ) -> None:
         """All parts side by side, so that they stop side by side, too."""
         switches = Switches(
-            self._home, self._supervisor, store, lambda: self._reconcile(planner, revive=True)
+            self._home, self._supervisor, store, lambda account: self._reconcile(planner, revive=account)
         )
         control = self._control(store, planner, switches, owners)
         sessions = SessionServer(self._home.socket, self._services(store, control, agent), VERSION)
@@ -310,7 +310,7 @@ class Daemon:
             raise ConfigError("; ".join(f"{one.id}: {one.reason}" for one in broken))
         return waiting
 
-    async def _reconcile(self, planner: Planner, *, revive: bool = False) -> tuple[list[str], list[Plan]]:
+    async def _reconcile(self, planner: Planner, *, revive: bool | AccountId) -> tuple[list[str], list[Plan]]:
         """Make the accounts as the settings on disk are. One at a time, so that none acts on older ones.
 
         Raises:

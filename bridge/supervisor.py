@@ -301,11 +301,11 @@ class Supervisor:
         """Whether an account was stopped for a successor that never came: ``reconcile`` starts it."""
         return any(account.was_stopped for account in self._accounts.values())
 
-    async def reconcile(self, plans: Iterable[Plan], *, revive: bool = False) -> None:
+    async def reconcile(self, plans: Iterable[Plan], *, revive: bool | AccountId = False) -> None:
         """Make it as planned, account by account: one that is slow to stop delays no other's start.
 
         What is not wanted any more stops first, as its successor may have another name. With ``revive``, what
-        is parked is tried again, too.
+        is parked is tried again, too: all of it, or that account.
         """
         wanted = {plan.first.id: plan for plan in plans}
         async with self._changing:
@@ -316,11 +316,11 @@ class Supervisor:
                     if self._is_due(id_, plan, revive=revive):
                         tasks.create_task(self._replace(id_, plan), name=f"{id_}/replace")
 
-    def _is_due(self, id_: AccountId, plan: Plan, *, revive: bool) -> bool:
+    def _is_due(self, id_: AccountId, plan: Plan, *, revive: bool | AccountId) -> bool:
         account = self._accounts.get(id_)
         if account is None or plan.key != account.plan.key:
             return True
-        return account.was_stopped or (revive and account.is_parked)
+        return account.was_stopped or (revive in (True, id_) and account.is_parked)
 
     async def _replace(self, id_: AccountId, plan: Plan) -> None:
         await self._stop([id_])

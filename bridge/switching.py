@@ -37,13 +37,20 @@ LOGGED_OUT = {
 
 
 class Switches:
-    """Changes settings, credentials and state. ``reconcile`` makes the accounts as the settings say.
+    """Changes settings, credentials and state.
+
+    ``reconcile`` makes the accounts as the settings say, and tries the one that it is given again if it is
+    parked: no other is touched.
 
     A command raises ControlError when it was not done, or not wholly: doing it again goes on from there.
     """
 
     def __init__(
-        self, home: Home, supervisor: Supervisor, store: Store, reconcile: Callable[[], Awaitable[object]]
+        self,
+        home: Home,
+        supervisor: Supervisor,
+        store: Store,
+        reconcile: Callable[[AccountId], Awaitable[object]],
     ) -> None:
         self._home, self._supervisor, self._store = home, supervisor, store
         self._reconcile = reconcile
@@ -55,7 +62,7 @@ class Switches:
             try:
                 keys = await asyncio.to_thread(self._keys, command)
                 await self._edit(command.channel, command.account, keys)
-                await self._reconcile()
+                await self._reconcile(AccountId(f"{command.channel}:{command.account}"))
             except BridgeError as error:
                 raise ControlError("component_error", str(error)) from error
 
@@ -71,7 +78,7 @@ class Switches:
             channel, _, name = account.partition(":")
             await asyncio.to_thread(self._check, channel, name, {"owner": owner})
             await self._edit(channel, name, {"owner": owner})
-            await self._reconcile()
+            await self._reconcile(account)
 
     async def logout(self, command: commands.ChannelLogout) -> None:
         """Stop the account, then remove its credentials, its state and its table, in this order.
@@ -82,7 +89,7 @@ class Switches:
             try:
                 await self._stop(command.channel, command.account)
                 await self._remove(command.channel, command.account)
-                await self._reconcile()
+                await self._reconcile(AccountId(f"{command.channel}:{command.account}"))
             except BridgeError as error:
                 raise ControlError("component_error", str(error)) from error
 
@@ -134,7 +141,7 @@ class Switches:
         config = await asyncio.to_thread(load, self._home.config)
         if account in config.channels.get(channel, {}):
             await self._edit(channel, account, LOGGED_OUT)
-        await self._reconcile()
+        await self._reconcile(AccountId(f"{channel}:{account}"))
         if self._supervisor.component(f"{channel}:{account}") is not None:
             raise BridgeError("it is switched off, but did not stop: restart the daemon, then log out again")
 

@@ -324,7 +324,7 @@ async def test_a_workspace_that_is_made_ends_the_failure_of_its_account() -> Non
             assert [one.state for one in await looked()] == [State.CONNECTED]
 
 
-async def test_what_changes_on_disk_revives_no_account_that_it_is_not_about_and_a_reload_does() -> None:
+async def test_a_change_revives_no_account_that_it_is_not_about_and_a_reload_does() -> None:
     clock = FakeClock()
     with short_home() as home:
         async with FakeFeishu() as fake, watched(home, clock) as looked:
@@ -339,8 +339,14 @@ async def test_what_changes_on_disk_revives_no_account_that_it_is_not_about_and_
             write_settings(home, DEMO + 'language = "zh"\n' + bad)
             assert {one.account: one.state for one in await looked()}["bad"] is State.FAILED
             assert len(fake.requests) == 1
-            await control(home, commands.Reload())
+            for enabled in (False, True):
+                await control(home, ours.ChannelSet(channel="webhook", account="demo", enabled=enabled))
+            assert {one.account: one.state for one in await looked()}["bad"] is State.FAILED
+            assert len(fake.requests) == 1
+            await control(home, ours.ChannelSet(channel="feishu", account="bad", enabled=True))
             await until(lambda: len(fake.requests) == 2)
+            await control(home, commands.Reload())
+            await until(lambda: len(fake.requests) == 3)
 
 
 async def test_health_is_served_and_other_paths_are_not() -> None:

@@ -52,7 +52,7 @@ class Place:
     def switches(self) -> Switches:
         return Switches(self.home, self.supervisor, self.store, self.reconcile)
 
-    async def reconcile(self) -> None:
+    async def reconcile(self, _: AccountId = MAIN) -> None:
         config = load(self.home.config)
         await self.supervisor.reconcile(
             [
@@ -296,7 +296,7 @@ async def test_nothing_is_removed_while_the_settings_cannot_be_changed(tmp_path:
 async def test_nothing_is_removed_while_the_account_does_not_stop(tmp_path: Path) -> None:
     async with opened(tmp_path) as place:
 
-        async def nothing() -> None:
+        async def nothing(_: AccountId) -> None:
             pass
 
         switches = Switches(place.home, place.supervisor, place.store, nothing)

@@ -95,7 +95,7 @@ class ChannelCredentials(BaseModel):
 class Place:
     """What an adapter may know of its surroundings: its route as the world sees it, without a closing slash.
 
-    ``address`` is "" while ``[web] public_url`` is not set.
+    ``account`` is its whole id, such as feishu:main. ``address`` is "" while ``[web] public_url`` is not set.
     """
 
     account: str

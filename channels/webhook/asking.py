@@ -39,9 +39,7 @@ class WebhookAsked(Webhook):
     ) -> None:
         token = credentials.ask_token.get_secret_value().encode()
         if not token:
-            raise ConfigError(
-                f"webhook:{place.account} has no way out: give it an ask_token, or set callback_url"
-            )
+            raise ConfigError(f"{place.account} has no way out: give it an ask_token, or set callback_url")
         super().__init__(
             settings, credentials, http, Shelf.of(place, [Held(SharedKey(token))], relative=True)
         )

@@ -41,7 +41,10 @@ class WebhookCallback(Webhook):
     ) -> None:
         self._callback_keys = credentials.callback_keys()
         if not self._callback_keys:
-            raise ConfigError(f"webhook:{at.account} has a callback_url and no credential callback_secrets")
+            raise ConfigError(
+                f"{at.account} has a callback_url and no credential callback_secrets, which sign its posts: "
+                "whsec_ and base64 of 32 random bytes, see docs/webhook.md"
+            )
         super().__init__(settings, credentials, http, Shelf.of(at, self._callback_keys))
         self._url, self._breaker = settings.callback_url, Breaker()
         self._http = http.at(

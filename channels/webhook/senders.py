@@ -35,10 +35,10 @@ def verifier(signing: Signing, held: Iterable[Held[Key | PlainKey]], account: st
     plain = [Held(each.key, each.until) for each in held if isinstance(each.key, PlainKey)]
     if signing is Signing.STANDARD:
         if plain:
-            raise ConfigError(f'webhook:{account}: signing = "standard" needs secrets without plain:')
+            raise ConfigError(f'{account}: signing = "standard" needs secrets without plain:')
         return standard(keys)
     if keys:
-        raise ConfigError(f'webhook:{account}: signing = "{signing}" needs secrets that start with plain:')
+        raise ConfigError(f'{account}: signing = "{signing}" needs secrets that start with plain:')
     return github(plain) if signing is Signing.GITHUB else bearer(plain)
 
 

@@ -104,8 +104,6 @@ def proof(settings: WechatMpSettings, credentials: WechatMpCredentials, place: P
     keys = [credentials.encoding_aes_key, credentials.previous_encoding_aes_key]
     known = [aes_key(key.get_secret_value()) for key in keys if key is not None]
     if settings.mode != "plaintext" and credentials.encoding_aes_key is None:
-        raise ConfigError(
-            f"wechat_mp:{place.account} needs the credential encoding_aes_key: mode is {settings.mode}"
-        )
+        raise ConfigError(f"{place.account} needs the credential encoding_aes_key: mode is {settings.mode}")
     seal = None if settings.mode == "plaintext" else Seal(settings.app_id, known)
     return Proof(settings.original_id, credentials.token.get_secret_value(), seal, settings.window_seconds)

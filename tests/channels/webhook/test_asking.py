@@ -33,7 +33,7 @@ AUTH = f"Bearer {ASK_TOKEN}"
 async def asked(address: str = "", **secrets: Any) -> AsyncIterator[WebhookAsked]:
     async with http_session() as session:
         http = Http(session, clock=FakeClock())
-        yield WebhookAsked(settings(), credentials(**secrets), http, Place("a", address))
+        yield WebhookAsked(settings(), credentials(**secrets), http, Place("webhook:a", address))
 
 
 def question(**query: str) -> Request:
@@ -114,7 +114,7 @@ async def test_without_exactly_the_token_nothing_is_told() -> None:
 
 
 async def test_an_account_without_a_token_cannot_start() -> None:
-    with pytest.raises(ConfigError, match=r"webhook:a .*ask_token"):
+    with pytest.raises(ConfigError, match=r"^webhook:a .*ask_token"):
         async with asked(ask_token=""):
             pass
 

@@ -55,7 +55,7 @@ class World:
         self, address: str = PUBLIC, kind: type[WebhookCallback] = WebhookCallback, **secrets: Any
     ) -> WebhookCallback:
         table = settings(callback_url=self.receiver.url, private_hosts=[self.receiver.host])
-        return kind(table, credentials(**secrets), self.http, Place("a", address))
+        return kind(table, credentials(**secrets), self.http, Place("webhook:a", address))
 
 
 @asynccontextmanager
@@ -464,5 +464,5 @@ async def test_the_old_secret_signs_until_its_window_ends() -> None:
 
 async def test_an_account_without_a_secret_for_its_callbacks_cannot_start() -> None:
     async with world() as w:
-        with pytest.raises(ConfigError, match=r"webhook:a .* callback_secrets"):
+        with pytest.raises(ConfigError, match=r"^webhook:a .* callback_secrets"):
             w.channel(callback_secrets=[])

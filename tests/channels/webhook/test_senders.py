@@ -17,7 +17,7 @@ BODY = event()
 
 
 def plain(signing: Signing) -> Verify:
-    return verifier(signing, [Held(PlainKey(NEW)), Held(PlainKey(OLD), START)], "a")
+    return verifier(signing, [Held(PlainKey(NEW)), Held(PlainKey(OLD), START)], "webhook:a")
 
 
 def shown(*headers: tuple[str, str]) -> CIMultiDictProxy[str]:
@@ -101,18 +101,18 @@ def test_what_the_account_is_not_set_to_is_never_accepted() -> None:
     }
     for signing in Signing:
         keys = [Held(key_of(INBOUND))] if signing is Signing.STANDARD else [Held(PlainKey(NEW))]
-        verify = verifier(signing, keys, "a")
+        verify = verifier(signing, keys, "webhook:a")
         assert [way for way in ways if verify(ways[way], BODY, START)] == [signing]
 
 
 def test_secrets_of_another_way_are_the_operators_to_mend() -> None:
     with pytest.raises(ConfigError, match="without plain:"):
-        verifier(Signing.STANDARD, [Held(PlainKey(NEW))], "a")
+        verifier(Signing.STANDARD, [Held(PlainKey(NEW))], "webhook:a")
     for signing in (Signing.GITHUB, Signing.BEARER):
         with pytest.raises(
-            ConfigError, match=f'webhook:a: signing = "{signing}" needs secrets that start with'
+            ConfigError, match=f'^webhook:a: signing = "{signing}" needs secrets that start with'
         ):
-            verifier(signing, [Held(key_of(INBOUND)), Held(PlainKey(NEW))], "a")
+            verifier(signing, [Held(key_of(INBOUND)), Held(PlainKey(NEW))], "webhook:a")
 
 
 def test_without_a_key_no_way_accepts_anything() -> None:

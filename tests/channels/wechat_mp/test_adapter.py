@@ -161,8 +161,8 @@ async def test_a_sealed_mode_without_its_key_is_a_fault_of_the_settings() -> Non
     async with FakeWechatMp(Secrets(APP_ID, "abc", new_key(), "compat")) as fake, client() as http:
         bare = credentials(fake).model_copy(update={"encoding_aes_key": None})
         with pytest.raises(
-            ConfigError, match="wechat_mp:main needs the credential encoding_aes_key: mode is compat"
+            ConfigError, match=r"^wechat_mp:main needs the credential encoding_aes_key: mode is compat"
         ):
-            SPEC.create(settings(fake), bare, http, Place("main"))
-        plain = SPEC.create(settings(fake, mode="plaintext"), bare, http, Place("main"))
+            SPEC.create(settings(fake), bare, http, Place("wechat_mp:main"))
+        plain = SPEC.create(settings(fake, mode="plaintext"), bare, http, Place("wechat_mp:main"))
         assert isinstance(plain, OfficialAccount)

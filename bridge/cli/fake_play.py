@@ -105,8 +105,8 @@ def take_leave(setup: Setup, screen: Screen) -> None:
         return
     channel, account = setup.platform.channel, setup.account
     screen.note(
-        f"{channel}:{account} stays in {setup.home / 'config.toml'}. To remove it, take [channels.{channel}."
-        f"{account}] out there, and delete {Home(setup.home).credentials(channel, account)}."
+        f"{channel}:{account} stays in {setup.home / 'config.toml'}. To remove it, while the daemon runs: "
+        f"{typed(Home(setup.home), f'channels logout {channel}:{account}')}"
     )
 
 

@@ -294,7 +294,7 @@ def test_a_new_home_is_said_to_be_one_and_at_the_end_how_to_remove_the_account(t
     assert out.getvalue().count("This home is new: ") == 2
     assert f"run --home {tmp_path / 'new'} serves it." in out.getvalue()
     assert out.getvalue().count("feishu:fake stays in ") == 1
-    assert f"delete {tmp_path / 'new' / 'credentials' / 'feishu' / 'fake.json'}" in out.getvalue()
+    assert f"channels logout feishu:fake --home {tmp_path / 'new'}" in out.getvalue()
     again = io.StringIO()
     introduce(prepare(str(tmp_path / "new"), None, 8471), tmp_path, Screen(again, False, ""))
     assert "new:" not in again.getvalue()

@@ -194,7 +194,8 @@ class _Bringing:
     def _refuse(self, why: str, text: Text, limit_mib: int = 0) -> None:
         remote = self.remote
         transcript = f' Its transcript: "{remote.transcript}"' if remote.transcript else ""
-        note = f"[{remote.kind} {safe_name(remote.name, kind=remote.kind)}: {why}.]{transcript}"
+        named = f"{remote.kind} {safe_name(remote.name)}" if remote.name else remote.kind
+        note = f"[{named}: {why}.]{transcript}"
         self.received.refuse(note, text, limit_mib)
 
 

@@ -147,6 +147,11 @@ async def test_strangers_bring_small_pictures_and_nothing_else(tmp_path: Path) -
     assert got.refusal == (Text.UNREADABLE_TYPE, 0)
 
 
+async def test_a_file_without_a_name_is_told_of_by_its_kind_alone(tmp_path: Path) -> None:
+    got = await take(tmp_path, replace(DOCUMENT, name=""), owner=False)
+    assert got.notes == ["[file: not opened for this sender.]"]
+
+
 async def test_case_83_a_picture_that_is_none_is_not_taken_from_a_stranger(tmp_path: Path) -> None:
     platform = FakePlatform()
     platform.files["img"] = b"<!DOCTYPE html><html><body>x</body></html>"

@@ -164,6 +164,8 @@ class Pairings:
         if message.group and pairing.state is PairState.WAITING:
             pairing.enter(PairState.SHOWN)
         is_over = pairing.state not in (PairState.WAITING, PairState.SAVING, PairState.PAIRED)
+        if pairing.state is PairState.PAIRED and settings.owner != message.sender:
+            is_over = True  # another one is the owner since then
         if message.group or is_over or (pairing.chat is not None and pairing.chat.owner != message.sender):
             return Said(say(Text.PAIR_OVER, language))
         if pairing.chat is None:

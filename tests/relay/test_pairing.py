@@ -61,6 +61,7 @@ class Place:
         if self.trouble is not None:
             raise self.trouble
         self.saved.append(chat)
+        self.settings = self.settings.model_copy(update={"owner": chat.owner})
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -193,6 +194,16 @@ async def test_the_owner_s_code_shown_in_a_group_afterwards_changes_nothing(plac
         await settle()
         assert place.told(CODE, group=True) == OVER
         assert pairing.state is PairState.PAIRED
+
+
+@pytest.mark.parametrize("owner", ["u9", ""])
+async def test_who_is_the_owner_no_more_is_not_told_so_for_an_old_code(place: Place, owner: str) -> None:
+    async with place.running():
+        place.open()
+        place.told(CODE)
+        await settle()
+        place.settings = ChannelSettings(owner=owner)
+        assert place.told(CODE) == OVER
 
 
 def test_settings_that_name_another_owner_meanwhile_end_it(place: Place) -> None:

@@ -187,7 +187,7 @@ def read_private(path: Path) -> bytes:
     except FileNotFoundError as error:
         raise ConfigError(f"{path} is missing: create it with mode 0600") from error
     except OSError as error:
-        if path.is_symlink():
+        if os.path.islink(path):
             raise ConfigError(f"{path} is a symbolic link: put the file itself there") from error
         raise unread(error, f"{path}: {_why(error)}") from error
     try:

@@ -73,7 +73,7 @@ def read(path: Path) -> tuple[str, dict[str, Any]]:
     """
     if not os.path.lexists(path):
         raise ConfigError(f"{path} is missing: make it: turnbridge init --home {quote(str(path.parent))}")
-    raw = read_private(Path(os.path.realpath(path)) if path.is_symlink() else path)
+    raw = read_private(Path(os.path.realpath(path)) if os.path.islink(path) else path)
     if raw.startswith(BOM_UTF8):
         raise ConfigError(f"{path}: it begins with a byte order mark: save it as UTF-8 without one")
     try:

@@ -187,6 +187,11 @@ def test_a_missing_file_a_link_a_directory_and_a_pipe_are_no_private_files(tmp_p
         read_private(tmp_path / "file" / "x")
 
 
+def test_a_file_that_cannot_even_be_looked_at_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="File name too long"):
+        read_private(tmp_path / ("a" * 300))
+
+
 def test_that_the_system_has_no_descriptors_is_no_fault_of_a_file(tmp_path: Path) -> None:
     write_private(tmp_path / "file", b"x")
     with no_descriptors(), pytest.raises(ExhaustedError, match="Too many open files"):

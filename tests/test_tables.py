@@ -208,6 +208,11 @@ def test_what_no_setting_needs_is_refused_and_ends_nothing(tmp_path: Path, text:
         validate(Model, parse(write(tmp_path, text)), tmp_path / "config.toml")
 
 
+def test_a_file_that_cannot_even_be_looked_at_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="File name too long"):
+        parse(tmp_path / ("a" * 300))
+
+
 def test_a_ring_of_links_is_refused(tmp_path: Path) -> None:
     (tmp_path / "settings.toml").symlink_to(tmp_path / "other.toml")
     (tmp_path / "other.toml").symlink_to(tmp_path / "settings.toml")

@@ -320,7 +320,8 @@ class Supervisor:
         account = self._accounts.get(id_)
         if account is None or plan.key != account.plan.key:
             return True
-        return account.was_stopped or (revive in (True, id_) and account.is_parked)
+        is_tried = plan.build is not None and revive in (True, id_) and account.is_parked
+        return account.was_stopped or is_tried
 
     async def _replace(self, id_: AccountId, plan: Plan) -> None:
         await self._stop([id_])

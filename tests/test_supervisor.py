@@ -712,6 +712,12 @@ async def test_an_account_that_is_not_to_run_is_shown_as_planned() -> None:
         await settle()
         assert states(all_of_them) == {"off": State.DISABLED, "broken": State.FAILED}
         assert all_of_them.component("pigeon:off") is None
+        since = all_of_them.snapshots()[0].since
+        await all_of_them.reconcile([off, replace(broken, first=first("broken", State.FAILED))], revive=True)
+        assert (
+            all_of_them.snapshots()[0].reason == "wrong"
+        )  # nothing of it changed, and there is nothing to try
+        assert all_of_them.snapshots()[0].since == since
         wanted = [name for name in ("off", "broken", "none") if all_of_them.is_wanted(f"pigeon:{name}")]
         assert wanted == ["broken"]
 

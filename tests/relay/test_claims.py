@@ -20,7 +20,7 @@ from bridge.clock import unix_ms
 from bridge.errors import StoreError
 from bridge.relay.claims import Claims
 from bridge.relay.texts import Language, Text, say
-from bridge.store.contract import OpenMessages
+from bridge.store.contract import Bind, OpenMessages
 from tests.relay.harness import NAME, OWNER, STRANGER, Desk, PollingChannel, desk, message
 from tests.relay.scripted import cancellable
 from tests.relay.test_account import endless, hang_up, swap_store
@@ -179,3 +179,22 @@ async def test_nothing_is_stored_for_an_empty_push() -> None:
     async with desk() as here:
         swap_store(here).errors = [StoreError("full")]
         assert await claims_of(here).take([Ignored("own")], 1000) == [Claimed.IGNORED]
+
+
+async def test_a_batch_without_items_stores_its_checkpoint_and_counts_no_claim() -> None:
+    async with desk() as here:
+        claims, setup = claims_of(here), here.account._setup
+        assert await claims.take([], 1000, "c1") == []
+        assert await here.store.do(Bind(NAME, setup.fingerprint)) == "c1"
+        assert (sum(setup.meter.messages.values()), setup.meter.claims.counts) == (0, [])
+
+
+async def test_a_command_is_carried_out_once_and_its_repeat_is_a_duplicate() -> None:
+    async with desk(script={"turn": cancellable}) as here:
+        await here.push(message("m1", "long"))
+        await until(lambda: prompts(here) == ["long"])
+        now_ms = unix_ms(here.clock.now())
+        assert await claims_of(here).take([message("s", "/stop")], now_ms) == [Claimed.ACCEPTED]
+        assert await here.answered(1) == [say(Text.STOPPED, Language.EN)]
+        assert await claims_of(here).take([message("s", "/stop")], now_ms) == [Claimed.DUPLICATE]
+        assert len(here.server.frames("turn.cancel")) == 1

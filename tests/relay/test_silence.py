@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bridge.channel import Batch, ChannelError, CredentialsError, Identity, UnreachableError
+from bridge.channel import Batch, ChannelError, CredentialsError, Identity, Ignored, UnreachableError
 from bridge.channel.testing.clock import START, FakeClock, settle, until
 from bridge.errors import MuteError
 from bridge.health import Health, Snapshot, State
@@ -82,6 +82,14 @@ async def test_case_8_a_probe_that_hangs_is_cut_off_and_repeated() -> None:
         await until(lambda: here.health.told == ["the platform does not answer"])
         assert channel.probed == 1
         running.cancel()
+
+
+async def test_more_at_once_than_is_taken_is_no_contact_and_is_asked_for_again() -> None:
+    channel = hanging(Batch([Ignored("own")] * (silence.BATCH_ITEMS + 1), "c1"), Batch([], "c2"))
+    async with desk(channel) as here:
+        assert (here.health.told, channel.polled) == ([FAILS], [""])
+        await here.clock.advance(1)
+        assert (here.health.told[-1], channel.polled) == ("contact", ["", "", "c2"])
 
 
 async def test_an_empty_batch_is_contact_too() -> None:

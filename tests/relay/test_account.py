@@ -35,9 +35,10 @@ from bridge.errors import StoreError
 from bridge.meter import StoreMeter
 from bridge.relay.account import Account
 from bridge.relay.ahead import Ahead, Said
+from bridge.relay.limits import DAY_SECONDS
 from bridge.relay.outbox import ReplyFile
 from bridge.relay.payload import conversation_of
-from bridge.relay.silence import BATCH_ITEMS
+from bridge.relay.silence import BATCH_ITEMS, SILENT
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import (
     Claim,
@@ -719,3 +720,33 @@ async def test_a_plain_word_answers_no_question_of_the_daemon_s_while_an_approva
         await here.say("yes")
         assert (await here.answered(2))[1] == "noted"
         assert acted == ["yes"]
+
+
+async def test_pushes_and_batches_with_items_end_the_silence_of_an_account_that_expects_them() -> None:
+    settings = {"expect_every_seconds": 60}
+    async with desk(settings=settings) as here:
+        await here.clock.advance(60)
+        assert here.health.told[-1] == SILENT
+        await here.push(Ignored("own"))
+        assert here.health.told[-1] == "contact"
+    channel = PollingChannel()
+    channel.batches = [Batch([message("m1")], "c1")]
+    async with desk(channel, settings=settings) as here:
+        await here.answered(1)
+        await here.clock.advance(59)
+        assert SILENT not in here.health.told
+        await here.clock.advance(1)
+        assert here.health.told[-1] == SILENT
+
+
+async def test_the_turns_of_a_day_are_counted_over_a_restart() -> None:
+    settings = {"turns_per_day": 1}
+    async with homes() as home:
+        async with desk(home=home, settings=settings) as before:
+            await before.say("one", STRANGER)
+            await before.answered(1)
+            clock = before.clock
+        async with desk(home=home, clock=clock, settings=settings) as after:
+            assert (await after.push(message("n1", sender=STRANGER))).body == b"busy"
+            await after.clock.advance(DAY_SECONDS)
+            assert (await after.push(message("n2", sender=STRANGER))).body == b"accepted"

@@ -1298,3 +1298,35 @@ async def test_what_a_turn_was_given_is_reported_when_that_is_taken_back_and_doe
         assert await here.answered(1) == [FAILURE]
         assert handles(here) == ["m2"]
         assert await here.store.get(OpenMessages(NAME)) == ()
+
+
+async def test_after_a_command_for_a_new_one_the_next_message_has_a_session_of_its_own() -> None:
+    held = Held()
+    async with desk(script={"turn": held}) as here:
+        await here.say("one")
+        await until(lambda: held.started == ["one"])
+        await here.say("/stop")
+        await here.say("/new")
+        held.let_go("one")
+        held.let_go("two")
+        await here.say("two")
+        assert (await here.answered(3))[2] == "echo: two"
+        assert here.server.opened == 2
+        held.let_go("three")
+        await here.say("three")
+        assert (await here.answered(4))[3] == "echo: three"
+        assert here.server.opened == 2
+
+
+async def test_the_recall_of_an_answered_message_changes_nothing_of_what_runs() -> None:
+    held = Held()
+    async with desk(script={"turn": held}) as here:
+        held.let_go("one")
+        await here.say("one")
+        await here.answered(1)
+        await here.say("two")
+        await until(lambda: held.started == ["one", "two"])
+        await here.push(Recalled("m1"))
+        held.let_go("two")
+        assert await here.answered(2) == ["echo: one", "echo: two"]
+        assert here.server.frames("turn.cancel") == []

@@ -1,5 +1,7 @@
 """What an agent says, as events."""
 
+import asyncio
+
 from bridge.agents.contract import AgentUsage, Gate, Role, Sink, Turn
 from bridge.agents.echo_files import make
 from bridge.config import SessionsTable
@@ -183,3 +185,28 @@ async def test_a_turn_has_so_many_steps_and_no_more() -> None:
         events = told(await client.turn("go"))
         assert [kind for kind, _ in events].count("assistant.completed") == 3
         assert events[-1] == ("turn.failed", "step_limit")
+
+
+async def test_a_text_that_came_while_a_turn_ran_stands_before_its_next_step() -> None:
+    came = asyncio.Event()
+
+    async def two(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        await sink.completed("first")
+        await came.wait()
+        seen = await sink.begin()
+        await sink.completed(" | ".join(entry.text for entry in seen))
+        return AgentUsage(steps=2)
+
+    async with serving(ScriptedAgent(go=two)) as server:
+        client = await server.session()
+        client.ask("turn.start", prompt="go")
+        turn_id = (await client.until("assistant.completed"))[-1]["turn_id"]
+        client.ask("turn.steer", turn_id=turn_id, prompt="and this")
+        client.ask("session.pause", paused=False)
+        await client.until("session.paused")  # so that the text is there
+        came.set()
+        assert told(await client.until("turn.completed")) == [
+            ("turn.steered", ""),
+            ("assistant.completed", "go | first | and this"),
+            ("turn.completed", ""),
+        ]

@@ -21,7 +21,14 @@ def test_settings_come_from_the_start_with_its_defaults() -> None:
     assert SessionSettings.of(full) == SessionSettings(True, "Feishu", True, 2, CHAT)
 
 
-@pytest.mark.parametrize("settings", [SessionSettings(), SessionSettings(True, "微信", True, 3, CHAT)])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        SessionSettings(),
+        SessionSettings(True, "微信", True, 3, CHAT),
+        SessionSettings(channel="Feishu", keep_asking_seconds=600),
+    ],
+)
 def test_settings_are_stored_and_read_back(settings: SessionSettings) -> None:
     assert SessionSettings.decode(settings.encode()) == settings
 

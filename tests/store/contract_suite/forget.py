@@ -132,3 +132,19 @@ class ForgetContract:
     async def test_an_account_that_nobody_knows_is_forgotten_already(self, opened: Open) -> None:
         async with opened() as store:
             assert await forgotten(store) == ([], 1)
+
+    async def test_a_message_that_tells_of_a_session_goes_no_sooner_than_that(self, opened: Open) -> None:
+        old, bound = SessionId("old"), SessionId("bound")
+        async with opened() as store:
+            for session in (old, bound):
+                await store.do(OpenSession(SessionRecord(session, "/", "{}", 1), 1000))
+                await store.do(BindSession(ACCOUNT, CHAT, session, "owner", 1000))
+            await store.do(claim(message("m")))
+            await store.do(Start(ACCOUNT, MessageId("m"), old, 1000))
+            after: int | None = 0
+            while after is not None:
+                after = (await store.do(Forget(ACCOUNT, after, 1))).after
+                if await store.get(LoadSession(old)) is not None:
+                    assert len(await store.get(OpenMessages(ACCOUNT))) == 1
+            assert [await store.get(LoadSession(session)) for session in (old, bound)] == [None, None]
+            assert await store.get(OpenMessages(ACCOUNT)) == ()

@@ -209,7 +209,7 @@ def test_what_no_setting_needs_is_refused_and_ends_nothing(tmp_path: Path, text:
 
 
 def test_a_file_that_cannot_even_be_looked_at_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="File name too long"):
+    with pytest.raises(ConfigError):
         parse(tmp_path / ("a" * 300))
 
 

@@ -78,9 +78,8 @@ async def outside(where: Home, config: Config, *, runs: bool) -> list[Finding]:
         http = Http(session)
         made, findings = doctor_accounts.made(enabled(where, config), http, url)
         findings += await doctor_accounts.platforms(made, where, http.clock)
-        if runs:
-            pushed = [one.account for one in made if one.is_pushed]
-            findings += await doctor_daemon.public(pushed, config, http)
+        pushed = [one.account for one in made if runs and one.is_pushed]
+        findings += await doctor_daemon.public(pushed, config, http)
     return findings
 
 

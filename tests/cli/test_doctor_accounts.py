@@ -23,6 +23,7 @@ from bridge.channel import (
 )
 from bridge.channel.http import http_session
 from bridge.channel.testing.clock import START, FakeClock
+from bridge.channel.testing.fakes import wechat_mp
 from bridge.channel.testing.fakes.feishu import FakeFeishu, Refusal
 from bridge.channel.testing.fakes.feishu import Fault as Outage
 from bridge.cli import doctor_accounts
@@ -89,6 +90,22 @@ async def test_wrong_credentials_are_a_fault_and_the_cure_is_to_log_in() -> None
     assert "the app id and its secret do not belong together" in fault.text
     assert "channels login feishu:main --home /x" in fault.cure
     assert "s3cr3t" not in repr(found)
+
+
+async def test_of_a_platform_that_tells_no_permissions_nothing_is_said_of_them() -> None:
+    spec = registry.channels().load("wechat_mp")
+    key = wechat_mp.new_key()
+    secrets = {"app_secret": "fake-app-secret", "token": "fakeToken0001", "encoding_aes_key": key}
+    async with wechat_mp.FakeWechatMp() as fake:
+        ids = {"app_id": wechat_mp.APP_ID, "original_id": wechat_mp.ACCOUNT}
+        settings = spec.settings.model_validate({**ids, "base": fake.base})
+        credentials = spec.credentials.model_validate(secrets)
+        one = AccountSetup(
+            AccountId("wechat_mp:a"), "wechat_mp", "a", spec, settings, credentials, Path("/x")
+        )
+        found = await examined(one)
+    assert told(found)[0] == ("credentials", Level.GOOD)
+    assert "permissions" not in [each.check for each in found]
 
 
 async def test_a_permission_that_lacks_is_a_fault_and_one_that_nobody_tells_is_none() -> None:

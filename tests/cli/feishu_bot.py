@@ -8,6 +8,7 @@ from pathlib import Path
 from aiohttp import web
 
 from bridge.channel import (
+    Choice,
     FileKind,
     Http,
     Identity,
@@ -34,10 +35,11 @@ def free_port() -> int:
 
 
 class Bot:
-    """Answers each new message with what ``answer`` makes of it, and with ``file`` where one is set."""
+    """Answers each new message with what ``answer`` makes of it and ``choices``, and with a ``file``."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
+        self.choices: tuple[Choice, ...] = ()
         self.file: Path | None = None
         self.heard: list[Inbound] = []
         self.address = ""
@@ -65,7 +67,9 @@ class Bot:
 
     async def _reply(self, item: Inbound) -> None:
         if text := self.answer(item):
-            await self._feishu.send(OutboundPart(item.to, item.reply_to, new_hex(32), text))
+            await self._feishu.send(
+                OutboundPart(item.to, item.reply_to, new_hex(32), text, choices=self.choices)
+            )
         if self.file is not None:
             size = len(self.file.read_bytes())
             part = OutboundFile(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bridge.channel import Inbound
+from bridge.channel import Choice, Inbound
 from bridge.channel.testing.clock import FakeClock
 from bridge.cli.common import nearer
 from bridge.cli.fake import EPILOG
@@ -105,12 +105,18 @@ async def test_files_go_alone_and_pictures_with_their_words(stage: Stage, tmp_pa
     picture.write_bytes(b"\x89PNG\r\n\x1a\n")
     table.write_text("a,b")
     await stage.run(
-        f"/file '{picture}' look at this", f"/file {table} and this", "/file /nowhere/x", "/file", '/file "'
+        f"/file '{picture}' look at this",
+        f"/file {table} and this",
+        f"/file {table}",
+        "/file /nowhere/x",
+        "/file",
+        '/file "',
     )
     assert [(each.text, len(each.files)) for each in stage.bot.heard] == [
         ("look at this", 1),
         ("", 1),
         ("and this", 0),
+        ("", 1),
     ]
     assert stage.shown.count("no file: ") == 3
     assert "no file: /nowhere/x: No such file or directory" in stage.shown
@@ -159,12 +165,30 @@ async def test_files_of_the_bot_are_kept_under_harmless_names(stage: Stage, tmp_
     assert f"[file] {nearer(stage.folder / '报告.txt')} (7 bytes)" in stage.shown
 
 
+async def test_what_the_bot_offers_is_shown_with_how_to_press_it(stage: Stage) -> None:
+    stage.bot.choices = (Choice("y", "Allow"), Choice("n", "Refuse"))
+    assert await stage.run("may I?") == 0
+    assert "bot      you said: may I?\n[1] Allow  [2] Refuse   (press one: /press 1)" in stage.shown
+
+
 async def test_a_message_can_be_delivered_again_and_taken_back(stage: Stage) -> None:
     assert await stage.run("/repeat", "/recall", "hello", "/repeat", "/recall") == 0
     assert len(stage.bot.heard) == 1
     assert stage.shown.count("nothing was written yet") == 2
     assert "(delivered again; no second answer is right)" in stage.shown
     assert "(taken back, and the bot told of it)" in stage.shown
+
+
+async def test_what_the_bot_does_not_take_a_second_time_is_not_said_to_be_delivered(stage: Stage) -> None:
+    def refusing(item: Inbound) -> str:
+        stage.bot.status = 503
+        return echo(item)
+
+    stage.bot.answer = refusing
+    assert await stage.run("hello", "/repeat", "/recall") == 0
+    assert stage.shown.count("refused with status 503") == 2
+    assert "delivered again" not in stage.shown
+    assert "taken back" not in stage.shown
 
 
 async def test_the_bots_next_message_can_be_throttled(stage: Stage) -> None:

@@ -157,3 +157,12 @@ def test_the_file_is_private_and_says_what_was_chosen(where: Home) -> None:
     assert read_private(where.config).startswith(b"# Turnbridge's settings.")
     write(where, {"agent": "echo", "port": 8471})
     assert load(where.config).web.public_url == ""
+
+
+def test_the_console_is_there_beside_any_channel_and_not_twice_where_it_is_the_one_that_is_chosen(
+    where: Home,
+) -> None:
+    write(where, {"channel": "feishu", "agent": "echo", "port": 8471})
+    assert load(where.config).channels.keys() == {"console"}
+    write(where, {"channel": "console", "account": "mine", "agent": "echo", "port": 8471})
+    assert load(where.config).channels == {}  # whoever signs it in writes it, under its own name

@@ -24,6 +24,11 @@ class Credentials(ChannelCredentials):
     keys: tuple[Inner, ...] = ()
 
 
+class ByName(ChannelCredentials):
+    since: int = 0
+    by_name: dict[str, SecretStr]
+
+
 GIVEN = Credentials(
     token=SecretStr("tok-4711-ß"),
     keys=(Inner(secret=SecretStr("key-0815"), until=datetime(2030, 1, 2, tzinfo=UTC)),),
@@ -43,6 +48,12 @@ def test_secrets_are_saved_for_the_owner_alone_and_read_back_as_they_were(home: 
     written = json.loads(path.read_text())
     assert set(written) == {"token", "keys"}
     assert Credentials.model_validate(written) == GIVEN
+
+
+def test_a_table_of_secrets_and_what_is_none_are_saved_too(home: Home) -> None:
+    save(home, "feishu", "main", ByName(since=7, by_name={"a": SecretStr("one"), "b": SecretStr("two")}))
+    written = json.loads(home.credentials("feishu", "main").read_text())
+    assert written == {"since": 7, "by_name": {"a": "one", "b": "two"}}
 
 
 def test_what_is_kept_in_the_environment_is_not_written(home: Home) -> None:
@@ -97,6 +108,7 @@ def test_a_link_in_the_file_s_place_goes_and_what_it_led_to_stays(home: Home, tm
 def test_a_name_that_is_none_and_a_file_that_stays_are_told(home: Home) -> None:
     with pytest.raises(ConfigError, match="letters, digits"):
         remove(home, "feishu", "../x")
+    remove(home, "feishu", "main")  # no secrets of the channel were ever kept: there is nothing to remove
     home.private_dir(home.credentials("feishu", "main"))  # a folder in its place
     with pytest.raises(ConfigError, match="cannot remove"):
         remove(home, "feishu", "main")

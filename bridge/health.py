@@ -6,6 +6,7 @@ nothing shows ``connected`` on the word of a run that is over.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -19,6 +20,8 @@ from bridge.protocol.shared import RemoteTools
 
 __all__ = ["Health", "RemoteTools", "Snapshot", "State", "to_wire"]
 
+TOLD_AGAIN_SECONDS = 600.0  # what anybody can cause fills no log
+
 log = get_logger(__name__)
 
 
@@ -30,6 +33,7 @@ class Snapshot:
     run, ``dead_letters`` parts that were given up. ``tools_configured`` is what is wished for,
     ``remote_tools`` what is in effect. ``clock_skew_seconds`` is how far the platform's clock is ahead of
     ours, None while the platform has told no time. ``senders`` is None while the settings cannot be read.
+    ``unproven_requests`` counts those that were refused as not the platform's since the last accepted one.
     """
 
     id: AccountId
@@ -50,11 +54,42 @@ class Snapshot:
     oldest_waiting: datetime | None = None
     dead_letters: int = 0
     clock_skew_seconds: float | None = None
+    unproven_requests: int = 0
+    last_unproven: datetime | None = None
 
     @property
     def remote_tools(self) -> RemoteTools:
         """Nobody has tools while the owner is unknown."""
         return self.tools_configured if self.user_id else RemoteTools.NONE
+
+
+class Refusals:
+    """Requests refused as unproven since the last accepted one. Anybody can send such, so no state changes.
+
+    ``note`` is told of each: how many they are, and when.
+    """
+
+    def __init__(
+        self, account: AccountId, clock: Clock, note: Callable[[int, datetime | None], None]
+    ) -> None:
+        self._account, self._clock, self._note = account, clock, note
+        self._count = 0
+        self._silent_until = -math.inf
+
+    def refused(self, status: int) -> None:
+        """A request was answered with ``status`` as one that proves nothing."""
+        self._count += 1
+        self._note(self._count, self._clock.now())
+        now = self._clock.monotonic()
+        if now >= self._silent_until:
+            self._silent_until = now + TOLD_AGAIN_SECONDS
+            log.warning("push.refused", account=self._account, status=status, count=self._count)
+
+    def accepted(self) -> None:
+        """A request was proven, and accepted."""
+        if self._count:
+            self._count = 0
+            self._note(0, None)
 
 
 class Health:
@@ -67,6 +102,7 @@ class Health:
         self._contact_from: float | None = None
         self._longest_contact = 0.0
         self._logged: set[tuple[State, str]] = set()  # since the last good state
+        self.refusals = Refusals(first.id, clock, self._unproven)
         if first.state is not State.DISABLED:  # as it is wished, so nothing to tell
             self._log()
 
@@ -145,6 +181,9 @@ class Health:
         if wait_seconds is not None:
             self._again_after(wait_seconds)
 
+    def _unproven(self, count: int, last: datetime | None) -> None:
+        self._now = replace(self._now, unproven_requests=count, last_unproven=last)
+
     def _end(self, state: State, reason: str = "") -> None:
         self._alive = False
         self._enter(state, reason)
@@ -196,6 +235,8 @@ def to_wire(snapshot: Snapshot) -> ours.ComponentHealth:
         dead_letters=snapshot.dead_letters,
         senders=snapshot.senders,
         clock_skew_seconds=_rounded(snapshot.clock_skew_seconds),
+        unproven_requests=snapshot.unproven_requests,
+        last_unproven_unix_seconds=_seconds(snapshot.last_unproven),
     )
 
 

@@ -37,6 +37,7 @@ from bridge.version import VERSION
 
 REASON_CHARACTERS = 500
 READS = 5  # of files that change meanwhile
+UNPROVEN = (401, 403)  # what those are answered that do not prove who sent them
 CONTACT_SECONDS = 1.0  # what the status shows of the last contact is at most so old
 
 log = get_logger(__name__)
@@ -67,11 +68,24 @@ class Served:
 
     async def handle(self, request: Request) -> AnyAnswer:
         answer = await self._account.handle(request)
-        self._meter.requested(_status(answer), len(request.body))
+        status = _status(answer)
+        self._meter.requested(status, len(request.body))
         accepted = isinstance(answer, Answer) and 200 <= answer.status < 300
-        if accepted or isinstance(answer, SentAnswer | NoAnswer):
+        proven = accepted or isinstance(answer, SentAnswer | NoAnswer)
+        if proven:
             self._heard()
+        if request.method == "POST" and not request.path:
+            self._judged(status, proven)
         return answer
+
+    def _judged(self, status: int, proven: bool) -> None:
+        """Note whether a push proved who sent it. What only asks may have another secret, or none."""
+        if self._health is None:
+            return
+        if proven:
+            self._health.refusals.accepted()
+        elif status in UNPROVEN:
+            self._health.refusals.refused(status)
 
     def _heard(self) -> None:
         """What was verified is contact. It ends no trouble: it does not show that sending works again."""

@@ -1,5 +1,6 @@
 """An account's state: connected only on proven contact of a run that is alive."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
@@ -233,6 +234,8 @@ def test_the_wire_shows_the_whole_snapshot() -> None:
         queue_depth=3,
         oldest_waiting=at,
         dead_letters=4,
+        unproven_requests=5,
+        last_unproven=at,
     )
     assert to_wire(full).model_dump(mode="json") == {
         "id": "pigeon:main",
@@ -253,7 +256,42 @@ def test_the_wire_shows_the_whole_snapshot() -> None:
         "oldest_waiting_unix_seconds": unix_seconds(at),
         "dead_letters": 4,
         "senders": "list",
+        "unproven_requests": 5,
+        "last_unproven_unix_seconds": unix_seconds(at),
     }
+
+
+async def test_requests_that_prove_nothing_are_counted_until_one_is_accepted_and_change_no_state() -> None:
+    clock = FakeClock()
+    health = new(clock)
+    health.contact()
+    before = health.snapshot
+    health.refusals.refused(403)
+    await clock.advance(5)
+    health.refusals.refused(403)
+    assert health.snapshot == replace(before, unproven_requests=2, last_unproven=START + timedelta(seconds=5))
+    health.refusals.accepted()
+    assert health.snapshot == before
+    health.refusals.refused(403)
+    assert health.snapshot.unproven_requests == 1
+
+
+async def test_requests_that_prove_nothing_are_logged_once_in_ten_minutes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    logs.configure("info", as_json=True)
+    clock = FakeClock()
+    health = Health(replace(FIRST, state=State.DISABLED), clock)
+    for seconds in (0, 1, 598, 1, 1):
+        await clock.advance(seconds)
+        health.refusals.refused(401)
+        health.refusals.accepted()  # anybody may make the two take turns
+        health.refusals.refused(401)
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [(line["event"], line["level"], line["account"], line["status"]) for line in lines] == [
+        ("push.refused", "warning", "pigeon:main", 401)
+    ] * 2
+    assert [line["count"] for line in lines] == [1, 2]
 
 
 def test_what_is_not_known_is_null_on_the_wire() -> None:

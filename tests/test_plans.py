@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -206,6 +206,36 @@ async def test_a_request_that_verified_is_the_last_contact_and_ends_no_trouble(t
     health.lost("sending fails")
     assert await handled_after(60) == first
     assert health.snapshot.state is State.DISCONNECTED
+
+
+async def test_pushes_that_prove_nothing_are_told_until_one_is_accepted_and_end_no_contact(
+    tmp_path: Path,
+) -> None:
+    clock, answering = FakeClock(), Answering()
+    served = Served(answering, Home(tmp_path), clock, AccountMeter())  # type: ignore[arg-type]  # as told
+    health = Health(Snapshot(ACCOUNT, "webhook", "main", State.STARTING, clock.now()), clock)
+
+    async def refused_after(answer: AnyAnswer, request: Request = REQUEST) -> int:
+        answering.answer = answer
+        await served.handle(request)
+        return health.snapshot.unproven_requests
+
+    assert await refused_after(Answer(403)) == 0  # it does not run yet
+    await served.run(health)
+    health.contact()
+    assert await refused_after(Answer(401)) == 1
+    assert await refused_after(Answer(403)) == 2
+    for neither in (400, 405, 409, 503):
+        assert await refused_after(Answer(neither)) == 2
+    # The doctor asks with GET, and a client with another secret than that of the pushes:
+    for other in (replace(REQUEST, method="GET"), replace(REQUEST, path="/replies")):
+        assert await refused_after(Answer(401), other) == 2
+        assert await refused_after(Answer(200), other) == 2
+    assert health.snapshot.state is State.CONNECTED
+    assert await refused_after(Answer(202)) == 0
+    for accepted in (SentAnswer(Answer(200), lambda _: None), NoAnswer()):
+        assert await refused_after(Answer(403)) == 1
+        assert await refused_after(accepted) == 0
 
 
 async def test_each_request_is_counted_by_its_answer_and_size(tmp_path: Path) -> None:

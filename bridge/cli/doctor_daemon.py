@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bridge.cli.common import NotRunningError, ask_daemon, typed
 from bridge.cli.doctor_network import place, reach
 from bridge.cli.findings import fault, good, unknown, warning
+from bridge.cli.status import now, unproven
 from bridge.errors import BridgeError
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def accounts(found: dict[str, Any], where: Home) -> Iterator[Finding]:
     for one in found["components"]:
         if not one["enabled"]:
             continue
+        yield from _unproven(one, where)
         text = f"{one['id']}: {one['state']}"
         if one["state"] == "connected":
             yield good("account", text)
@@ -54,6 +56,13 @@ def accounts(found: dict[str, Any], where: Home) -> Iterator[Finding]:
     if dead := sum(one.get("dead_letters") or 0 for one in found["components"]):
         text = f"replies that were given up: {dead}"
         yield warning("account", text, f"look at them: {typed(where, 'dead list')}")
+
+
+def _unproven(one: dict[str, Any], where: Home) -> Iterator[Finding]:
+    if told := unproven(one, now()):
+        keys = f"keys are set by: {typed(where, 'channels login ' + str(one['id']))}"
+        cure = f"unless a stranger sent them, compare its keys, ids and clock with its sender's; {keys}"
+        yield warning("account", f"{one['id']}: {told}", cure)
 
 
 def _cure(one: dict[str, Any], where: Home) -> str:

@@ -93,7 +93,18 @@ def notes(account: dict[str, Any], now_seconds: int) -> list[str]:
         found.append(f"the oldest message waits since {ago(oldest, now_seconds)}")
     if abs(account.get("clock_skew_seconds") or 0.0) >= SKEW_SECONDS:
         found.append(_skew(account["clock_skew_seconds"]))
+    if refused := unproven(account, now_seconds):
+        found.append(f"{refused}: check its keys")
     return found
+
+
+def unproven(account: dict[str, Any], now_seconds: int) -> str:
+    """Which requests did not prove that its platform sent them; "" while the last one did."""
+    if not (count := account.get("unproven_requests") or 0):
+        return ""
+    told = "1 request" if count == 1 else f"{count} requests"
+    last = ago(account.get("last_unproven_unix_seconds"), now_seconds)
+    return f"{told} refused as unproven, the last {last}, none accepted since"
 
 
 def row(account: dict[str, Any], now_seconds: int) -> tuple[str, ...]:
@@ -145,6 +156,7 @@ def wrapped(text: str, indent: str) -> list[str]:
 def screen(account: dict[str, Any], now_seconds: int, where: Home) -> list[str]:
     """Every field of its snapshot, in words."""
     id_, dead = account["id"], account.get("dead_letters") or 0
+    refused = unproven(account, now_seconds)
     told = {
         "state": _since(account, now_seconds),
         "reason": account.get("error") or "",
@@ -158,6 +170,7 @@ def screen(account: dict[str, Any], now_seconds: int, where: Home) -> list[str]:
         "owner": account.get("user_id") or _no_owner(account, where),
         "bot": account.get("bot_id") or "",
         "clock": _skew(account.get("clock_skew_seconds")),
+        "refused": f"{refused}: check its keys" if refused else "",
     }
     lines = [id_]
     for name, text in told.items():

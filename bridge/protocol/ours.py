@@ -164,7 +164,8 @@ class TurnSteered(events.SessionEvent):
 class ComponentHealth(shared.ComponentHealth):
     """``queue_depth`` counts the messages that wait, ``dead_letters`` the parts that were given up.
 
-    ``clock_skew_seconds`` is how far the platform's clock is ahead of the daemon's.
+    ``clock_skew_seconds`` is how far the platform's clock is ahead of the daemon's. ``unproven_requests``
+    counts those that were refused as not the platform's since the last accepted one.
     """
 
     reason: Maybe[str] = None
@@ -175,6 +176,8 @@ class ComponentHealth(shared.ComponentHealth):
     dead_letters: Maybe[U64] = None
     senders: Maybe[Senders] = None
     clock_skew_seconds: Maybe[float] = None
+    unproven_requests: Maybe[U64] = None
+    last_unproven_unix_seconds: Maybe[U64] = None
 
 
 class DeadLetter(Wire):

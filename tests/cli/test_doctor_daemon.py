@@ -97,6 +97,16 @@ def test_dead_letters_are_a_warning() -> None:
     assert "dead list" in found.cure
 
 
+def test_requests_that_proved_nothing_are_a_warning_with_the_command_that_sets_keys() -> None:
+    one = component("connected", unproven_requests=3, last_unproven_unix_seconds=0)
+    found, state = accounts({"components": [one]}, HOME)
+    assert (state.level, found.level) == (Level.GOOD, Level.WARNING)
+    assert found.text.startswith("feishu:main: 3 requests refused as unproven, the last ")
+    assert "channels login feishu:main --home /x" in found.cure
+    (state,) = accounts({"components": [component("connected", unproven_requests=0)]}, HOME)
+    assert state.level is Level.GOOD
+
+
 @asynccontextmanager
 async def answering(status_: int, body: str = "{}") -> AsyncIterator[int]:
     """A port on which everything is answered so."""

@@ -120,6 +120,19 @@ def test_what_is_out_of_the_ordinary_stands_below_its_account(
     assert last.startswith("pigeon:quiet")
 
 
+def test_requests_that_proved_nothing_are_told_of_an_account_that_is_connected(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(status_module, "now", lambda: 10_000)
+    for count, told in ((3, "3 requests"), (1, "1 request")):
+        one = component(State.CONNECTED) | {"unproven_requests": count, "last_unproven_unix_seconds": 9_700}
+        said = f"{told} refused as unproven, the last 5m ago, none accepted since: check its keys"
+        for more in ([], ["pigeon:main"]):
+            with socket_daemon(status(one)) as daemon:
+                assert run(daemon, *more) == 0
+            assert said in " ".join(capsys.readouterr().out.split())
+
+
 def test_all_about_one_account_is_told_in_words(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,7 +45,8 @@ HEALTH = (
 )
 ADDED = (
     b',"reason":"no answer","since_unix_seconds":0,"next_try_unix_seconds":9,"queue_depth":0,'
-    b'"oldest_waiting_unix_seconds":7,"dead_letters":1,"senders":"owner"'
+    b'"oldest_waiting_unix_seconds":7,"dead_letters":1,"senders":"owner","unproven_requests":3,'
+    b'"last_unproven_unix_seconds":8'
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, assert_never, runtime_checkable
 
@@ -40,11 +41,22 @@ class Posts(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class OnDisk:
+    """What of the settings on disk is not in effect.
+
+    ``error``: why they cannot be read, "" when they can; ``waiting``: tables that wait for a restart.
+    """
+
+    error: str = ""
+    waiting: tuple[str, ...] = ()
+
+
 class Control:
     """Answers commands.
 
     ``reload`` reads the settings again, makes the accounts as they say, and returns the names of changed
-    tables that take effect at the next start only.
+    tables that take effect at the next start only. ``on_disk`` tells how it stood when they were read last.
     """
 
     def __init__(
@@ -55,11 +67,12 @@ class Control:
         switches: Switches,
         owners: Owners,
         reload: Callable[[], Awaitable[Sequence[str]]],
+        on_disk: Callable[[], OnDisk],
         version: str,
     ) -> None:
         self._supervisor, self._store = supervisor, store
         self._letters, self._switches, self._owners = letters, switches, owners
-        self._reload, self._version = reload, version
+        self._reload, self._on_disk, self._version = reload, on_disk, version
 
     async def handle(self, command: ours.Command) -> ours.DaemonStatus:
         """Do ``command`` and tell the state after it.
@@ -95,7 +108,14 @@ class Control:
     async def status(self) -> ours.DaemonStatus:
         """The snapshot of now: states as they stand, figures measured where the store is quick enough."""
         components = tuple(to_wire(snapshot) for snapshot in await self.measured())
-        return ours.DaemonStatus(version=self._version, pid=os.getpid(), components=components)
+        on_disk = self._on_disk()
+        return ours.DaemonStatus(
+            version=self._version,
+            pid=os.getpid(),
+            components=components,
+            settings_error=on_disk.error or None,
+            waits_for_restart=on_disk.waiting,
+        )
 
     async def measured(self) -> list[Snapshot]:
         """Every account's, with its figures of now, or the last ones where the store is slow."""

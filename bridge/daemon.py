@@ -20,18 +20,18 @@ from bridge.channel import Http
 from bridge.channel.transport import http_session
 from bridge.clock import Clock, unix_ms
 from bridge.config import Config, WebTable
-from bridge.control import Control
+from bridge.control import Control, OnDisk
 from bridge.errors import BridgeError, ConfigError, ExhaustedError, StoreError
 from bridge.health import Snapshot, State
 from bridge.ids import AccountId
 from bridge.letters import Letters
-from bridge.logs import get_logger
+from bridge.logs import clean, get_logger
 from bridge.media import files
 from bridge.media.disk import Disk
 from bridge.meter import Meter
 from bridge.owners import Owners
 from bridge.paths import Home
-from bridge.plans import Later, Planner, Served, Stamps
+from bridge.plans import REASON_CHARACTERS, Later, Planner, Served, Stamps, Wanted
 from bridge.process import only_daemon, raise_descriptor_limit, stopping
 from bridge.questions import Questions
 from bridge.relay.asked import remove_copies
@@ -135,6 +135,7 @@ class Daemon:
         self._crashes: deque[float] = deque(maxlen=CRASHES)
         self._reconciling = asyncio.Lock()
         self._seen: Stamps = frozenset()  # of what the accounts are made of
+        self._on_disk = OnDisk()
         self._knows_accounts = False  # not before the first plan, nor once all is being stopped
 
     async def run(self, wrap: StoreWrap, ready: Callable[[Ready], None]) -> None:
@@ -221,9 +222,8 @@ class Daemon:
 
     def _control(self, store: Store, planner: Planner, switches: Switches, owners: Owners) -> Control:
         letters = Letters(self._supervisor, store, self._clock)
-        return Control(
-            self._supervisor, store, letters, switches, owners, lambda: self._reload(planner), VERSION
-        )
+        reload, on_disk = lambda: self._reload(planner), lambda: self._on_disk
+        return Control(self._supervisor, store, letters, switches, owners, reload, on_disk, VERSION)
 
     def _services(self, store: Store, control: Control, agent: Agent) -> Services:
         return Services(
@@ -285,7 +285,7 @@ class Daemon:
     async def _run_accounts(self, planner: Planner, sessions: asyncio.Event, started: asyncio.Event) -> None:
         async with self._supervisor.running():
             await sessions.wait()
-            wanted = await asyncio.to_thread(planner.read)
+            wanted = await self._read(planner)
             self._seen = wanted.stamps
             await self._supervisor.reconcile(wanted.plans)
             started.set()
@@ -317,13 +317,23 @@ class Daemon:
             ConfigError: they cannot be read, and everything stays as it is.
         """
         async with self._reconciling:
-            wanted = await asyncio.to_thread(planner.read)
+            wanted = await self._read(planner)
             self._disk.min_free_percent = wanted.config.media.min_free_percent
             self._preferred = wanted.config.notices.accounts
             await self._supervisor.reconcile(wanted.plans, revive=revive)
             self._seen = wanted.stamps  # only now: whoever is cut off before that leaves it to the watch
         await self._settle()
         return needs_restart(self._config, wanted.config), wanted.plans
+
+    async def _read(self, planner: Planner) -> Wanted:
+        """What is on disk, and remember what of it will not be in effect; raises as ``planner.read``."""
+        try:
+            wanted = await asyncio.to_thread(planner.read)
+        except ConfigError as error:
+            self._on_disk = OnDisk(clean(str(error))[:REASON_CHARACTERS], self._on_disk.waiting)
+            raise
+        self._on_disk = OnDisk(waiting=tuple(needs_restart(self._config, wanted.config)))
+        return wanted
 
     async def _watch(self, planner: Planner, started: asyncio.Event) -> None:
         """Make the accounts anew whenever the files that they are made of are others than before."""
@@ -334,6 +344,8 @@ class Daemon:
             await self._clock.sleep(WATCH_SECONDS)
             try:
                 now = await asyncio.to_thread(planner.stamps)
+                if now == self._seen:  # as they were read, maybe once more: what was refused is gone
+                    refused, self._on_disk = Stamps(), replace(self._on_disk, error="")
                 if now in (self._seen, refused) and not self._supervisor.left_behind():
                     continue
                 await self._reload(planner, revive=False)

@@ -13,7 +13,7 @@ import pytest
 from bridge import control as control_module
 from bridge.channel.testing.clock import START, FakeClock, until
 from bridge.clock import unix_ms
-from bridge.control import Control
+from bridge.control import Control, OnDisk
 from bridge.errors import ConfigError, StoreError
 from bridge.health import Health, Snapshot, State, to_wire
 from bridge.ids import AccountId, ConversationKey, MessageId
@@ -139,7 +139,9 @@ async def running(
         switches = Switchboard()
         questions = Questions(store, FakeClock(), Reach(supervisor, store, list), lambda _: 0.0)
         owners = Owners(supervisor, store, FakeClock(), Pairings(FakeClock()), questions)
-        control = Control(supervisor, store, letters, switches, owners, reload, "1.2.3")
+        control = Control(
+            supervisor, store, letters, switches, owners, reload, lambda: OnDisk("wrong", ("web",)), "1.2.3"
+        )
         yield Daemon(control, supervisor, pigeon, reloads, switches)
 
 
@@ -207,6 +209,12 @@ async def test_a_reload_that_cannot_take_all_up_says_that_a_restart_is_needed() 
         error = await refused(commands.Reload(), daemon)
     assert "[web], [store]" in str(error)
     assert "restart the daemon" in str(error)
+
+
+async def test_the_status_tells_which_settings_are_not_in_effect() -> None:
+    async with running(StalledStore(StoreError("x"))) as daemon:
+        status = await daemon.control.handle(commands.Status())
+    assert (status.settings_error, status.waits_for_restart) == ("wrong", ("web",))
 
 
 async def test_a_message_is_sent_from_its_account() -> None:

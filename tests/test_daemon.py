@@ -263,6 +263,45 @@ async def watched(home: Home, clock: FakeClock) -> AsyncIterator[Callable[[], Aw
             yield looked
 
 
+async def test_the_status_tells_why_the_settings_on_disk_are_not_in_effect_until_they_are() -> None:
+    clock = FakeClock()
+    with short_home() as home:
+        file, kept = home.config, home.root / "kept.toml"
+        file.rename(kept)
+        file.symlink_to(kept)
+        async with watched(home, clock) as looked:
+            assert (await control(home, commands.Status())).settings_error is None
+            for _ in range(2):  # the second time they are missing as they were before
+                file.unlink()
+                await looked()
+                status = await control(home, commands.Status())
+                assert "config.toml is missing" in (status.settings_error or "")
+                assert states(status) == {"webhook:demo": "connected"}
+                file.symlink_to(kept)
+                await looked()
+                assert (await control(home, commands.Status())).settings_error is None
+            kept.chmod(0o644)
+            await looked()
+            assert "chmod 600" in ((await control(home, commands.Status())).settings_error or "")
+            with pytest.raises(SessionError):
+                await control(home, commands.Reload())
+            kept.chmod(0o600)
+            await looked()
+            assert (await control(home, commands.Status())).settings_error is None
+
+
+async def test_the_status_tells_which_tables_wait_for_a_restart_until_they_are_as_they_were() -> None:
+    clock = FakeClock()
+    with short_home() as home:
+        async with watched(home, clock) as looked:
+            write_settings(home, DEMO + "[sessions]\nmax_transcript_items = 5\n[store]\nkeep_days = 3\n")
+            await looked()
+            assert (await control(home, commands.Status())).waits_for_restart == ("store", "sessions")
+            write_settings(home, DEMO)
+            await looked()
+            assert (await control(home, commands.Status())).waits_for_restart == ()
+
+
 async def test_case_23_credentials_of_one_account_touch_no_other() -> None:
     clock = FakeClock()
     with short_home(DEMO + "[channels.webhook.other]\n") as home:

@@ -22,7 +22,7 @@ from bridge.cli.common import ask_daemon
 from bridge.cli.main import main
 from bridge.clock import unix_ms
 from bridge.config import SessionsTable, WebTable
-from bridge.control import Control
+from bridge.control import Control, OnDisk
 from bridge.errors import UnreachableError
 from bridge.health import Health, Snapshot, State
 from bridge.ids import AccountId
@@ -93,6 +93,7 @@ class Told(Control):
 
     def __init__(self, supervisor: Supervisor, store: Store) -> None:
         self._supervisor, self._store, self._version = supervisor, store, VERSION
+        self._on_disk = OnDisk
 
 
 @dataclass

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bridge.cli.common import NotRunningError, ask_daemon, typed
 from bridge.cli.doctor_network import place, reach
 from bridge.cli.findings import fault, good, unknown, warning
+from bridge.cli.status import UNREAD, WAITING
 from bridge.cli.status import now, unproven
 from bridge.errors import BridgeError
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from bridge.config import Config
     from bridge.paths import Home
 
+RESTART = "restart it"
 STATES = ("failed", "disconnected", "backoff", "stopped")
 SOON = "in case it was started just now, look again in a minute"
 
@@ -36,8 +38,18 @@ def status(where: Home) -> tuple[dict[str, Any] | None, list[Finding]]:
         return None, [fault("daemon", f"it does not answer: {error}", "look at its log; restart it")]
     if found["version"] != VERSION:
         text = f"it is version {found['version']}, this command {VERSION}"
-        return found, [warning("daemon", text, "restart it")]
-    return found, [good("daemon", f"it runs, pid {found['pid']}")]
+        return found, [warning("daemon", text, RESTART), *not_in_effect(found, where)]
+    return found, [good("daemon", f"it runs, pid {found['pid']}"), *not_in_effect(found, where)]
+
+
+def not_in_effect(found: dict[str, Any], where: Home) -> Iterator[Finding]:
+    """What of the settings on disk the daemon does not act on."""
+    if error := found.get("settings_error"):
+        cure = f"do what it says, then see: {typed(where, 'config check')}"
+        yield fault("daemon", UNREAD.format(error), cure)
+    if tables := found.get("waits_for_restart"):
+        named = ", ".join(f"[{table}]" for table in tables)
+        yield warning("daemon", WAITING.format(named), RESTART)
 
 
 def accounts(found: dict[str, Any], where: Home) -> Iterator[Finding]:

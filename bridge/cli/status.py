@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 HEAD = ("ACCOUNT", "STATE", "SINCE", "CONTACT", "WAITING", "DEAD", "TOOLS", "REASON")
 COLUMNS = 80  # a reason that makes a line longer goes below it
 DEAD = "{} of replies given up: {}"
+UNREAD = "the settings are those read before: {}"
+WAITING = "what changed in {} waits for a restart"
 SKEW_SECONDS = 30.0  # a platform's clock that differs by less is no trouble
 LATE_SECONDS = 60  # a message that waits for less is on its way
 INDENT = 12  # of what is told of one account
@@ -36,7 +38,7 @@ def register(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the health: exit 0 when all that are enabled are connected, 1 when any is not.
 
-    With an account, only that one counts.
+    With an account, only that one counts. Settings on disk that cannot be read are a 1, too.
     """
     where = home(args)
     status = ask_daemon(where, {"action": "status"})
@@ -56,7 +58,17 @@ def run(args: argparse.Namespace) -> int:
             print("\n".join(overview(accounts, now())))
         if dead := sum(account.get("dead_letters") or 0 for account in accounts):
             print(DEAD.format(_parts(dead), typed(where, "dead list")))
-    return 0 if len(connected) == len(enabled) else 1
+    if not args.json:
+        print("".join(f"{line}\n" for line in not_in_effect(status)), end="")
+    return 0 if len(connected) == len(enabled) and not status.get("settings_error") else 1
+
+
+def not_in_effect(status: dict[str, Any]) -> list[str]:
+    """What of the settings on disk the daemon does not act on."""
+    lines = wrapped(UNREAD.format(visible(error)), "") if (error := status.get("settings_error")) else []
+    if tables := status.get("waits_for_restart"):
+        lines += wrapped(WAITING.format(", ".join(f"[{table}]" for table in tables)), "")
+    return lines
 
 
 def one(status: dict[str, Any], id_: str, where: Home) -> dict[str, Any]:

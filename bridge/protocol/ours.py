@@ -223,12 +223,18 @@ class Question(Wire):
 
 
 class DaemonStatus(shared.DaemonStatus):
-    """``dead``, ``pairing`` and ``question`` answer the actions that are about them."""
+    """``dead``, ``pairing`` and ``question`` answer the actions that are about them.
+
+    ``settings_error`` is why the settings on disk cannot be read: those read before are in effect.
+    ``waits_for_restart`` names the tables of which something takes effect at the next start only.
+    """
 
     components: Many[ComponentHealth]
     dead: Items[DeadLetter] = ()
     pairing: Maybe[Pairing] = None
     question: Maybe[Question] = None
+    settings_error: Maybe[str] = None
+    waits_for_restart: Items[str] = ()
 
 
 class DaemonStatusEvent(events.DaemonStatusEvent):

@@ -48,6 +48,21 @@ def test_one_that_runs_is_well_unless_it_is_of_another_version(monkeypatch: pyte
         assert status(daemon.home)[1][0].level is Level.GOOD
 
 
+def test_settings_that_are_not_in_effect_have_their_cure() -> None:
+    answer = told()
+    answer["status"] |= {"version": VERSION, "settings_error": "/x/config.toml: not TOML at line 1"}
+    with socket_daemon(answer) as daemon:
+        runs, finding = status(daemon.home)[1]
+    assert (runs.level, finding.level) == (Level.GOOD, Level.FAULT)
+    assert finding.text.endswith("read before: /x/config.toml: not TOML at line 1")
+    assert "config check" in finding.cure
+    answer["status"] |= {"settings_error": None, "waits_for_restart": ["web"]}
+    with socket_daemon(answer) as daemon:
+        _, finding = status(daemon.home)[1]
+    assert (finding.level, finding.cure) == (Level.WARNING, "restart it")
+    assert "[web]" in finding.text
+
+
 def test_one_that_does_not_answer_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     for error in (BridgeError("look at its log"), PermissionError(13, "Permission denied")):
 

@@ -89,6 +89,31 @@ def test_what_was_given_up_is_told_with_where_to_look(capsys: pytest.CaptureFixt
         assert told in capsys.readouterr().out.splitlines()[-1]
 
 
+@pytest.mark.parametrize("args", [[], ["pigeon:main"]])
+def test_settings_that_cannot_be_read_are_told_and_no_success(
+    args: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = status(component(State.CONNECTED))
+    answer["status"]["settings_error"] = "/x/config.toml is missing: make it: turnbridge init --home /x"
+    with socket_daemon(answer) as daemon:
+        assert run(daemon, *args) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.endswith(
+        "the settings are those read before: /x/config.toml is missing: make it: turnbridge init --home /x"
+    )
+    with socket_daemon(answer) as daemon:
+        assert run(daemon, "--json", *args) == 1
+    assert json.loads(capsys.readouterr().out)["settings_error"].startswith("/x/config.toml")
+
+
+def test_tables_that_wait_for_a_restart_are_told_and_no_trouble(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = status(component(State.CONNECTED))
+    answer["status"]["waits_for_restart"] = ["web", "store"]
+    with socket_daemon(answer) as daemon:
+        assert run(daemon) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "what changed in [web], [store] waits for a restart"
+
+
 def test_a_long_reason_is_wrapped(capsys: pytest.CaptureFixture[str]) -> None:
     with socket_daemon(status(component(State.FAILED, reason="its file is missing " * 10))) as daemon:
         assert run(daemon) == 1

@@ -67,6 +67,14 @@ def test_added_health_that_is_absent_is_not_written() -> None:
     assert write(health) == HEALTH + b"}"
 
 
+def test_settings_that_are_not_in_effect_are_read_by_us_and_dropped_by_older_readers() -> None:
+    head = b'{"type":"daemon.status","request_id":"r","status":{"version":"v","pid":1,"components":[],'
+    head += b'"delegations":{"active":0,"reaped":0}'
+    line = head + b',"settings_error":"missing","waits_for_restart":["web"]}}'
+    assert write(ours.read_server_event(line)) == line
+    assert write(read_server_event(line)) == head + b"}}"
+
+
 def test_sending_is_an_action_of_ours_alone() -> None:
     send = ours.Send(account="feishu:main", to="ou_1", files=("/tmp/a.pdf",))
     line = write(ours.DaemonControl(request_id="r", command=send))

@@ -16,7 +16,7 @@ from bridge.relay.judge import Call
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import Post
 from tests.relay.harness import STRANGER, Desk, PushedChannel, desk, message
-from tests.relay.scripted import Frame, HangupError, Peer
+from tests.relay.scripted import Frame, HangupError, Peer, ScriptedServer
 
 ASK = {"remote_tools": "owner", "approvals": "ask"}
 ID = short_id("a1")
@@ -302,3 +302,39 @@ async def test_a_question_is_over_as_soon_as_its_turn_is_stopped() -> None:
         await here.say(f"/approve {ID}")
         assert "no longer valid" in (await here.answered(3))[2]
         assert resolved(here) == []
+
+
+class Lost(ScriptedServer):
+    """Whoever attaches to its session finds a turn that still asks; the answer ends that."""
+
+    async def _handle(self, peer: Peer, frame: Frame) -> None:
+        if frame["type"] == "approval.resolve":
+            content = "written" if frame["approved"] else "not written"
+            await peer.turn("assistant.completed", "m1", content=content)
+            await peer.turn("turn.completed", "m1", steps=2, usage={})
+        await super()._handle(peer, frame)
+
+
+async def test_a_question_whose_turn_is_taken_up_again_is_asked_once_and_its_answer_counts() -> None:
+    gone = asyncio.Event()
+
+    async def lost(peer: Peer, start: Frame) -> None:
+        call = {"call_id": "c1", "name": "write_file", "risk": "filesystem", "cwd": "/w", "summary": "s"}
+        events: list[tuple[str, str, Frame]] = [
+            ("turn.started", "m1", {}),
+            ("approval.requested", "m1", {"approval_id": "a1", **call}),
+        ]
+        for kind, request, fields in events:
+            await peer.turn(kind, request, **fields)
+        await gone.wait()
+        peer.server.stored[peer.session_id] = events
+        raise HangupError
+
+    async with desk(settings=ASK, script={"kind": Lost, "turn": lost}) as here:
+        await asked(here)
+        gone.set()
+        await until(lambda: bool(here.server.frames("session.attach")))
+        await settle()
+        await here.say("yes")
+        assert (await here.answered(3))[1:] == [f"Approved ({ID}). I go on.", "written"]
+        assert resolved(here) == [True]

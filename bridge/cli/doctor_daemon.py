@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bridge.cli.common import NotRunningError, ask_daemon, typed
 from bridge.cli.doctor_network import place, reach
 from bridge.cli.findings import fault, good, unknown, warning
-from bridge.cli.status import UNREAD, WAITING
-from bridge.cli.status import now, unproven
+from bridge.cli.status import UNREAD, WAITING, now, unproven
 from bridge.errors import BridgeError
 
 if TYPE_CHECKING:
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
     from bridge.config import Config
     from bridge.paths import Home
 
-RESTART = "restart it"
 STATES = ("failed", "disconnected", "backoff", "stopped")
+RESTART = "restart it"
 SOON = "in case it was started just now, look again in a minute"
 
 

@@ -55,7 +55,7 @@ from bridge.store.contract import (
 from bridge.store.sqlite import open_store
 from bridge.supervisor import Plan, Supervisor
 from bridge.web.listener import listening
-from tests.daemons import DEMO, Running, daemon, keep, short_home, until_ended, write_settings
+from tests.daemons import DEMO, Running, daemon, free_port, keep, short_home, until_ended, write_settings
 from tests.media.test_disk import Filling
 from tests.scarce import no_descriptors
 
@@ -184,7 +184,9 @@ async def test_before_the_accounts_are_known_and_when_they_went_nobody_is_told_t
         write_settings(home, "")
         asked = Request("POST", "", {}, CIMultiDictProxy(CIMultiDict()), b"{}", START)
         stop: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        route = daemon_module.Daemon(home, load(home.config), FakeClock(), stop)._find("webhook", "demo")
+        starting = daemon_module.Daemon(home, load(home.config), FakeClock(), stop)
+        assert starting._states() is None  # health: not "ready, with no accounts"
+        route = starting._find("webhook", "demo")
         assert route is not None
         assert route.body_limit_bytes > 0
         answer = await route.handle(asked)
@@ -509,6 +511,35 @@ async def after_crashes(times: int, apart_seconds: float, monkeypatch: pytest.Mo
 
 async def test_a_part_that_crashes_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
     running = await after_crashes(2, 1, monkeypatch)
+    assert (running.code, running.error) == (0, None)
+
+
+async def test_a_listener_that_crashes_while_it_serves_serves_again_at_the_same_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    crash, began = asyncio.Event(), [0]
+
+    async def crashing() -> None:
+        await crash.wait()
+        crash.clear()
+        raise ZeroDivisionError
+
+    @asynccontextmanager
+    async def serving(*args: Any) -> AsyncIterator[Any]:
+        async with listening(*args) as listener, asyncio.TaskGroup() as tasks:
+            tasks.create_task(crashing())
+            began[0] += 1
+            yield listener
+
+    monkeypatch.setattr(daemon_module, "listening", serving)
+    monkeypatch.setattr(daemon_module, "PAUSE_SECONDS", 0.0)
+    with short_home() as home:
+        write_private(home.config, home.config.read_bytes().replace(b"port = 0", b"port = %d" % free_port()))
+        async with daemon(home) as running:
+            assert await running.ask("before") == ["You said: before"]
+            crash.set()
+            await until(lambda: began == [2])
+            assert await running.ask("after") == ["You said: after"]
     assert (running.code, running.error) == (0, None)
 
 

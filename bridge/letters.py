@@ -15,6 +15,7 @@ from bridge.store.contract import Bury, DeadLetter, DeadLetters, Revive, Store
 from bridge.supervisor import Supervisor
 
 MAX_LETTERS = 1000  # of one answer
+MAX_ID = 2**63 - 1  # that a store holds; the wire has greater ones
 
 LetterCommand = ours.DeadList | ours.DeadShow | ours.DeadRetry | ours.DeadPrune
 
@@ -54,7 +55,7 @@ class Letters:
         return tuple(_to_wire(letter) for letter in letters)
 
     async def _shown(self, letter: int) -> ours.DeadLetter:
-        found = await self._store.get(DeadLetters(after=letter - 1, limit=1))
+        found = await self._store.get(DeadLetters(after=min(letter, MAX_ID) - 1, limit=1))
         if not found or found[0].part_id != letter:
             raise _unknown([letter])
         return _to_wire(found[0]).model_copy(update={"to": found[0].to, "text": found[0].text})
@@ -63,7 +64,7 @@ class Letters:
         refused = []
         for letter in ids:
             step = Revive(PartId(letter), secrets.token_hex(8), unix_ms(self._clock.now()))
-            revived = await self._store.do(step)
+            revived = await self._store.do(step) if letter <= MAX_ID else None
             if revived is None:
                 refused.append(letter)
                 continue
@@ -79,7 +80,8 @@ class Letters:
             before_ms = max(
                 0, unix_ms(self._clock.now()) - int(timedelta(days=1).total_seconds() * 1000) * days
             )
-        forgotten = await self._store.do(Bury(tuple(PartId(letter) for letter in ids), before_ms))
+        known = tuple(PartId(letter) for letter in ids if letter <= MAX_ID)
+        forgotten = await self._store.do(Bury(known, before_ms))
         if ids and not forgotten:
             raise ControlError("component_error", f"{_joined(ids)}: no dead letter: look at the list")
 

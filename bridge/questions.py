@@ -111,6 +111,8 @@ class Questions:
         target = await self._target(whose)
         chat, language = target.chat, Language(target.chat.language)
         text = defuse_mentions(clean(text)).strip()
+        if not any(letter.isprintable() and not letter.isspace() for letter in text):
+            raise BridgeError("the question holds nothing that can be read: ask in words")
         words = say(Text.QUESTION, language, question=text, time=duration(wait_seconds, language))
         account: object = target.account
         if isinstance(account, Asks) and not account.takes(words):

@@ -75,7 +75,7 @@ async def test_a_list_shows_neither_text_nor_recipient_and_one_letter_shows_both
         assert await one.letters.handle(ours.DeadList(account="webhook:other")) == ()
 
 
-@pytest.mark.parametrize("wanted", [1, 2, 99, 2**63 - 1])
+@pytest.mark.parametrize("wanted", [1, 2, 99, 2**63 - 1, 2**63, 2**64 - 1])
 async def test_what_is_not_there_is_not_shown(tmp_path: Path, wanted: int) -> None:
     async with desk(tmp_path) as one:
         await post(one.store, reply())
@@ -106,8 +106,8 @@ async def test_a_retry_names_those_that_cannot_be_sent_and_sends_the_others(tmp_
         (copy,) = await post(one.store, reply(file('{"path": "/x", "name": "a.png", "size": 3}')))
         await one.store.do(Settle(copy, PartState.REFUSED, NOW_MS))
         part_id = await one.give_up()
-        with pytest.raises(ControlError, match=f"^{copy}, 99: .*a file is not kept"):
-            await one.letters.handle(ours.DeadRetry(ids=(copy, part_id, PartId(99))))
+        with pytest.raises(ControlError, match=f"^{2**64 - 1}, {copy}, 99: .*a file is not kept"):
+            await one.letters.handle(ours.DeadRetry(ids=(2**64 - 1, copy, part_id, PartId(99))))
         assert len(one.carrier.told) == 1
 
 
@@ -131,5 +131,7 @@ async def test_pruning_letters_none_of_which_is_there_is_refused(tmp_path: Path)
         part_id = await one.give_up()
         with pytest.raises(ControlError, match=r"^9998, 9999: no dead letter"):
             await one.letters.handle(ours.DeadPrune(ids=(PartId(9998), PartId(9999))))
-        assert await one.letters.handle(ours.DeadPrune(ids=(PartId(9999), part_id))) == ()
+        with pytest.raises(ControlError, match=f"^{2**63}: no dead letter"):
+            await one.letters.handle(ours.DeadPrune(ids=(2**63,)))
+        assert await one.letters.handle(ours.DeadPrune(ids=(PartId(9999), part_id, 2**64 - 1))) == ()
         assert await one.letters.handle(ours.DeadPrune(older_than_days=1)) == ()

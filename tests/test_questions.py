@@ -207,6 +207,14 @@ async def test_one_question_is_open_per_chat_and_the_next_after_it(tmp_path: Pat
         await place.ask()
 
 
+@pytest.mark.parametrize("text", ["\u202e\u2066", "\u200b\u200b", "\0\x1b", "\ufeff \n"])
+async def test_one_of_which_nothing_can_be_read_is_not_asked(tmp_path: Path, text: str) -> None:
+    async with opened(tmp_path) as place:
+        with pytest.raises(BridgeError, match="nothing that can be read"):
+            await place.questions.ask(text, "", 60)
+        await place.ask()
+
+
 async def test_one_that_is_not_one_message_there_is_not_asked(tmp_path: Path) -> None:
     async with opened(tmp_path) as place:
         place.bots[MAIN].room = 20

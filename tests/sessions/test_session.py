@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridge.agents.contract import AgentUsage, Gate, Sink, Turn
+from bridge.channel.testing.clock import settle, until
 from bridge.config import SessionsTable
 from bridge.protocol.limits import PROMPT_BYTES, QUEUE_ITEMS
-from tests.sessions.keeping import agent, asking, taken_up, tools
+from tests.sessions.keeping import agent, asking, attach, taken_up, tools, writes
 from tests.sessions.wire import ENDS, Client, Event, ScriptedAgent, serving
 
 
@@ -391,3 +392,32 @@ async def test_a_session_changes_hands_in_its_turn_and_loses_its_queue_and_pause
         client.ask("approval.resolve", approval_id=asked["approval_id"], approved=True)
         assert (await client.until("turn.completed"))[-1]["request_id"] == "m1"
         assert (await client.until("turn.completed"))[-1]["request_id"] == "m3"
+
+
+async def test_a_client_that_took_a_turn_over_and_does_not_read_loses_it_and_the_session_goes_on() -> None:
+    said: list[int] = []
+
+    async def asks_and_talks(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        await writes(turn, sink, gate)
+        while True:
+            await sink.completed("x" * 10_000)
+            said.append(1)
+
+    async with serving(ScriptedAgent(write=asks_and_talks), tools) as server:
+        first, asked = await asking(server)
+        await first.close()
+        second, _ = await taken_up(server, first.session_id)
+        second.writer.transport.pause_reading()  # type: ignore[attr-defined]  # a socket's transport can
+        second.ask("approval.resolve", approval_id=asked["approval_id"], approved=True)
+        await until(lambda: bool(said))
+        seen = 0
+        while len(said) > seen:  # until there is no room for more
+            seen = len(said)
+            await settle()
+        second.ask("turn.cancel", turn_id=asked["turn_id"])
+        third = await attach(server, first.session_id)
+        while (await third.event())["type"] == "error":  # the second one's time is not up
+            await asyncio.sleep(0.001)
+            third.say(type="session.attach", session_id=first.session_id, cwd=str(server.workspace))
+        await third.until("turn.cancelled")
+        assert (await third.turn("next"))[-1]["type"] == "turn.completed"

@@ -72,7 +72,7 @@ def serve(where: Home, config: Config) -> int:
         spare_collections()
         try:
             print(greeting(where, state), flush=True)
-        except BrokenPipeError:  # nobody reads it, which is no reason to end
+        except OSError:  # nobody reads it, or the disk that keeps it is full: no reason to end
             silenced()
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:

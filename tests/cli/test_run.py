@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -171,7 +171,26 @@ def test_serving_ends_with_the_daemons_code(
     assert "http://127.0.0.1:1/healthz" in capsys.readouterr().out
 
 
-def test_nobody_reading_its_greeting_is_no_reason_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def nobody_reads() -> int:
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+def full_disk() -> int:
+    return os.open("/dev/full", os.O_WRONLY)
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [
+        nobody_reads,
+        pytest.param(full_disk, marks=pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux's")),
+    ],
+)
+def test_a_greeting_that_cannot_be_written_is_no_reason_to_end(
+    monkeypatch: pytest.MonkeyPatch, opened: Callable[[], int]
+) -> None:
     async def goes_on(home: Home, config: Config, **options: object) -> int:
         ready = options["ready"]
         assert callable(ready)
@@ -179,9 +198,7 @@ def test_nobody_reading_its_greeting_is_no_reason_to_end(monkeypatch: pytest.Mon
         return 0
 
     monkeypatch.setattr("bridge.daemon.run_daemon", goes_on)
-    reader, writer = os.pipe()
-    os.close(reader)
-    with os.fdopen(writer, "w") as closed:
+    with os.fdopen(opened(), "w") as closed:
         monkeypatch.setattr(sys, "stdout", closed)
         assert run_module.serve(Home(Path("/tmp/x")), Config()) == 0
         monkeypatch.undo()

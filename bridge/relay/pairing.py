@@ -20,7 +20,7 @@ from bridge.channel import ChannelSettings, Inbound, RemoteTools
 from bridge.clock import Clock, unix_ms
 from bridge.errors import BridgeError
 from bridge.ids import AccountId
-from bridge.logs import get_logger, register_secret
+from bridge.logs import get_logger, register_passing
 from bridge.relay import payload
 from bridge.relay.ahead import Answerer, Said
 from bridge.relay.followed import Followed
@@ -88,8 +88,8 @@ class Pairings:
 
     def open(self, account: AccountId, code: str, owner: str) -> Pairing:
         """Wait for ``code``, 8 digits, in place of what was waited for before. ``owner``: who is it now."""
-        register_secret(code)
-        register_secret(f"{code[:4]}-{code[4:]}")
+        register_passing(code)
+        register_passing(f"{code[:4]}-{code[4:]}")
         before = self._latest.get(account)
         if before is not None and before.state is PairState.WAITING:
             before.enter(PairState.REPLACED)

@@ -3,6 +3,7 @@
 Each is a process of its own with deadlines of its own; see ``tests/crash/main.py``.
 """
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,7 +36,7 @@ def test_a_killed_daemon_loses_and_doubles_nothing() -> None:
     [
         ("ack-first", 3, "acknowledged and not stored"),
         ("no-unique-key", 3, "stored twice"),
-        ("lost-recalls", 1, "not over"),
+        ("lost-recalls", 1, "not over|answered after its recall|ran although it was recalled"),
     ],
 )
 def test_a_daemon_that_is_wrong_on_purpose_is_caught(variant: str, kills: int, breach: str) -> None:
@@ -43,6 +44,6 @@ def test_a_daemon_that_is_wrong_on_purpose_is_caught(variant: str, kills: int, b
     code, told = 0, ""
     for seed in (7, 8, 9):
         code, told = crash("--variant", variant, "--kills", str(kills), seed=seed)
-        if code == 1 and breach in told:
+        if code == 1 and re.search(breach, told):
             return
     pytest.fail(f"exit code {code}: {told}")

@@ -3,6 +3,7 @@
 import pytest
 
 from bridge.cli.main import main
+from bridge.cli.reload import started
 from tests.cli.socket_daemon import refusal, short_home, socket_daemon, status
 
 
@@ -32,3 +33,12 @@ def test_the_accounts_that_began_anew_are_named_and_none_where_nothing_changed(
         with socket_daemon(status(*components)) as daemon:
             assert main(["reload", "--home", str(daemon.home.root)]) == 0
         assert told in capsys.readouterr().out
+
+
+def test_an_account_began_anew_when_its_state_did_since_then() -> None:
+    components = [
+        {"id": "a:old", "since_unix_seconds": 5},
+        {"id": "a:new", "since_unix_seconds": 6},
+        {"id": "a:x"},
+    ]
+    assert started({"components": components}, 6) == ["a:new"]

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 CONSOLE = "console"
 PORT = 8470
-TRIES = 3
 OURS = ("channel", "account", "public_url", "port", "agent")
 
 
@@ -41,7 +40,7 @@ class Person:
     left = ""
 
     def to(self, key: str, question: str, default: str, check: Callable[[str], Any]) -> Any:
-        for left in reversed(range(TRIES)):
+        while True:
             try:
                 answer = input(f"{question}{f' [{default}]' if default else ''}: ").strip()
             except EOFError:
@@ -49,10 +48,7 @@ class Person:
             try:
                 return check(answer or default)
             except ConfigError as error:
-                if not left:
-                    raise
                 print(visible(str(error)))
-        raise AssertionError("the last try returns or raises")
 
 
 class Given:
@@ -174,5 +170,5 @@ def write(where: Home, chosen: dict[str, Any]) -> None:
             "# turnbridge chat: whoever can open this home is its owner.",
             "[channels.console.local]",
         ]
-    where.private_dir(where.state)
+    where.private_dir(where.root)
     write_private(where.config, (head(where) + "\n".join([*lines, ""])).encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from bridge.cli.common import add_home, home, typed
@@ -37,9 +38,15 @@ def run(args: argparse.Namespace) -> int:
         another = typed(where, "channels login CHANNEL")
         raise ConfigError(f"{where.config} is there already; for another account: {another}")
     answers = Person() if sys.stdin.isatty() else Given(sys.stdin.read())
-    chosen = first(where, answers)
+    chosen, was_there = first(where, answers), where.root.exists()
     write(where, chosen)
-    code = _signed_in(where, chosen, answers.left, checks=not args.no_check)
+    try:
+        code = _signed_in(where, chosen, answers.left, checks=not args.no_check)
+    except BaseException:
+        if not was_there:
+            with suppress(OSError):  # something was saved in it
+                where.root.rmdir()
+        raise
     print("\n".join(_next(where, chosen)))
     return code
 

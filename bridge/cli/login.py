@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from typing import TYPE_CHECKING
 
 from bridge.cli.account import NotRunningError, named, not_running, ownerless, taken_up, tell
 from bridge.cli.common import add_home, home, visible
-from bridge.errors import BridgeError, ChannelError, ConfigError
+from bridge.errors import BridgeError, ChannelError, ConfigError, CredentialsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from bridge.cli.common import Commands
     from bridge.paths import Home
     from bridge.signing import Draft, Proof, Signed, Wanted
+    from bridge.tables import TableError
 
 DEFAULT_ACCOUNT = "main"
-TRIES = 3  # of a person who types something wrong
 STDIN_CHARACTERS = 1 << 20
 HOW = """\
 Secrets are never given as arguments. On a terminal they are asked for. Otherwise standard input has a line
@@ -60,9 +61,7 @@ def sign_in(where: Home, channel: str, account: str, *, wants_scan: bool = False
     given = {**_from_environment(draft), **_from_input(draft)}
     if wants_scan or _would_scan(draft, given):
         given |= asyncio.run(signing.scanned(draft, _show, given))
-    signed = _completed(draft, given)
-    signing.refuse_another_bot(signed)
-    proof = _checked(signed, asks=checks)
+    signed, proof = (_by_person if sys.stdin.isatty() else _as_given)(draft, given, asks=checks)
     signing.save_signed(signed)
     return _start(signed, proof)
 
@@ -122,48 +121,95 @@ def _show(scan: Scan) -> None:
 # --- what is asked for ----------------------------------------------------------------------------
 
 
-def _completed(draft: Draft, given: dict[str, str]) -> Signed:
-    """The account with what is given, and with what a person adds where there is one.
+def _as_given(draft: Draft, given: Mapping[str, str], *, asks: bool) -> tuple[Signed, Proof]:
+    """The account with what is given, once the platform takes it.
 
     Raises:
-        ConfigError: something is missing or wrong, and nobody there corrects it.
+        ConfigError: something is missing or wrong.
+        BridgeError: the platform does not take it, or gives no answer.
     """
     from bridge.signing import with_given
 
-    made = (
-        {}
-        if draft.saved
-        else {key: value for key, value in draft.spec.fresh().items() if key not in draft.environ}
-    )
-    if not sys.stdin.isatty():
+    try:
+        signed = with_given(draft, {**_made(draft), **given})
+    except ConfigError as error:
+        raise ConfigError(f"{error} (how to give it: turnbridge channels login --help)") from error
+    try:
+        return signed, _checked(signed, asks=asks)
+    except ChannelError as error:
+        raise _unsaved(error) from error
+
+
+def _by_person(draft: Draft, given: Mapping[str, str], *, asks: bool) -> tuple[Signed, Proof]:
+    """As ``_as_given``, with what a person adds, who is asked again for what is wrong and for nothing else.
+
+    Raises:
+        ConfigError: something is wrong that is not asked for, or the person ended it.
+        BridgeError: the platform gives no answer, and the person gave up.
+    """
+    from bridge.signing import with_given
+    from bridge.tables import TableError
+
+    made, wanted = _made(draft), draft.wanted()
+    answers = {each.key: _answer(each, made) for each in wanted if each.key not in given}
+    while True:
+        known = {**made, **given, **{key: text for key, text in answers.items() if text}}
         try:
-            return with_given(draft, {**made, **given})
-        except ConfigError as error:
-            raise ConfigError(f"{error} (how to give it: turnbridge channels login --help)") from error
-    for left in reversed(range(TRIES)):
-        answers = _asked(draft, given, made)
-        try:
-            return with_given(draft, {**made, **given, **answers})
-        except ConfigError as error:
-            if not left:
+            signed = with_given(draft, known)
+            return signed, _checked(signed, asks=asks)
+        except TableError as error:
+            named = _named(error)
+            if not (wrong := [each for each in wanted if each.key in named]):
                 raise
             print(f"{visible(str(error))}\nOnce more:")
-    raise AssertionError("the last try returns or raises")
+            given = {key: text for key, text in given.items() if key not in named}
+            answers |= {each.key: _answer(each, made) for each in wrong}
+        except CredentialsError as error:
+            print(f"{visible(str(error))}\nOnce more:")
+            answers |= {each.key: _answer(each, made, known) for each in wanted}
+        except ChannelError as error:
+            asks = _asks_again(error)
 
 
-def _asked(draft: Draft, given: Mapping[str, str], made: Mapping[str, str]) -> dict[str, str]:
-    answers = {}
-    for wanted in draft.wanted():
-        if wanted.key not in given and (answer := _answer(wanted, is_made=wanted.key in made)):
-            answers[wanted.key] = answer
-    return answers
+def _made(draft: Draft) -> dict[str, str]:
+    if draft.saved:
+        return {}
+    return {key: value for key, value in draft.spec.fresh().items() if key not in draft.environ}
 
 
-def _answer(wanted: Wanted, *, is_made: bool) -> str:
-    """What a person types for it; "" keeps what is there, or leaves it out."""
-    if wanted.is_there:
+def _named(error: TableError) -> set[str]:
+    """All words of what it says of keys, without the file's path."""
+    return {word for line in error.lines for word in re.findall(r"\w+", line.partition(": ")[2])}
+
+
+def _asks_again(error: ChannelError) -> bool:
+    """Whether the platform, which gave no answer, is to be asked again; False: it is saved as it is.
+
+    Raises:
+        BridgeError: neither.
+    """
+    print(visible(str(error)))
+    answer = _ask("Enter: ask the platform again; save: save it unchecked; any other word: give up: ").lower()
+    if answer not in ("", "save"):
+        raise _unsaved(error) from error
+    return not answer
+
+
+def _unsaved(error: ChannelError) -> BridgeError:
+    return BridgeError(f"nothing was saved: {error} (to save it all the same: --no-check)")
+
+
+def _answer(wanted: Wanted, made: Mapping[str, str], typed: Mapping[str, str] | None = None) -> str:
+    """What a person types for it; "" keeps what is there, or leaves it out.
+
+    ``typed`` is what was typed before and may be right.
+    """
+    before = (typed or {}).get(wanted.key, "")
+    if before and before != made.get(wanted.key):
+        enter = "Enter: as it was typed"
+    elif wanted.is_there:
         enter = "Enter: as it is"
-    elif is_made:
+    elif wanted.key in made:
         enter = "Enter: a new one is made"
     else:
         enter = "" if wanted.is_required else "Enter: none"
@@ -171,7 +217,7 @@ def _answer(wanted: Wanted, *, is_made: bool) -> str:
     while True:
         answer = _ask(wanted.key + (f" ({notes}): " if notes else ": "), is_secret=wanted.is_secret)
         if answer or enter:
-            return answer
+            return answer or before
 
 
 def _ask(prompt: str, *, is_secret: bool = False) -> str:
@@ -188,17 +234,13 @@ def _ask(prompt: str, *, is_secret: bool = False) -> str:
 
 
 def _checked(signed: Signed, *, asks: bool) -> Proof:
-    """Raises BridgeError, saying that nothing was saved, unless the platform takes it or cannot be asked."""
+    """Raises ConfigError for another bot; ChannelError unless the platform takes it or cannot be asked."""
     import asyncio
 
-    from bridge.signing import proven
+    from bridge import signing
 
-    try:
-        proof = asyncio.run(proven(signed, asks=asks))
-    except ConfigError:
-        raise
-    except ChannelError as error:
-        raise BridgeError(f"nothing was saved: {error} (to save it all the same: --no-check)") from error
+    signing.refuse_another_bot(signed)
+    proof = asyncio.run(signing.proven(signed, asks=asks))
     if proof.identity is not None:
         name = visible(proof.identity.name or proof.identity.bot_id)
         print(f"The platform knows the bot: {name}")

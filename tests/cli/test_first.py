@@ -91,10 +91,7 @@ def test_a_person_is_asked_again_and_told_why(
 
 
 def test_a_person_who_gives_up_gets_nothing_written(where: Home, typed: Callable[..., list[str]]) -> None:
-    typed("pigeon", "pigeon", "pigeon")
-    with pytest.raises(ConfigError, match="choose one of"):
-        first(where, Person())
-    typed("webhook")
+    typed(*["pigeon"] * 9, "webhook")
     with pytest.raises(ConfigError, match="nothing was written"):
         first(where, Person())
 

@@ -72,11 +72,19 @@ async def test_what_the_platform_refuses_leaves_nothing_so_it_can_be_done_again(
     async with FakeFeishu() as fake:
         lines = f"channel=feishu\napp_id={fake.app_id}\nbase={fake.base}\nverification_token=t\napp_secret="
         assert await asyncio.to_thread(init, where, f"{lines}wrong", monkeypatch) == 1
-        assert not where.config.exists()
-        assert not where.credentials("feishu", "main").exists()
+        assert not where.root.exists()
         assert await asyncio.to_thread(init, where, f"{lines}{fake.app_secret}", monkeypatch) == 0
     assert only(where).id == "feishu:main"
     assert "nothing was saved" in capsys.readouterr().err
+
+
+def test_a_home_that_was_there_stays_as_it_was(where: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    where.root.mkdir()
+    assert init(where, "channel=feishu", monkeypatch) == 2
+    assert [*where.root.iterdir()] == []
+    (where.root / "notes").touch()
+    assert init(where, "channel=feishu", monkeypatch) == 2
+    assert [path.name for path in where.root.iterdir()] == ["notes"]
 
 
 def test_without_a_way_to_the_platform_it_is_saved_unchecked(

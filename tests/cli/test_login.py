@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from bridge import signing
+from bridge.channel import UnreachableError
 from bridge.channel.testing.fakes.feishu import FakeFeishu
 from bridge.channel.testing.fakes.feishu.registration import FakeRegistration
 from bridge.cli import qr
@@ -20,9 +22,10 @@ from bridge.cli.common import ask_daemon
 from bridge.cli.main import main
 from bridge.config import load
 from bridge.paths import Home, write_private
+from bridge.signing import Proof, Signed
 from channels.feishu import signin
 from tests.cli.socket_daemon import socket_daemon, status
-from tests.daemons import daemon, keep, short_home
+from tests.daemons import daemon, free_port, keep, short_home
 
 FEISHU = {"app_id": "cli_1", "app_secret": "secret-4711", "encrypt_key": "key-0815"}
 
@@ -196,20 +199,48 @@ def test_a_person_is_asked_and_secrets_are_not_shown(home: Home, monkeypatch: py
     assert saved(home) == {"app_secret": "secret-4711", "encrypt_key": "key-0815"}
 
 
-def test_a_person_may_correct_what_was_wrong(
+def test_a_person_is_asked_again_for_what_was_wrong_alone(
     home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sits(monkeypatch, "n", "wrong", "s", "", "k", "cli_1", "secret-4711", "", "key-0815")
+    person = sits(monkeypatch, "n", "wrong", "secret-4711", "", "key-0815", "still wrong", "cli_1")
     assert run(home, "feishu", "--no-check") == 0
     assert "app_id: must begin with cli_" in capsys.readouterr().out
+    assert person.asked[-2:] == ["app_id (from the app's credentials page): "] * 2
     assert saved(home) == {"app_secret": "secret-4711", "encrypt_key": "key-0815"}
 
 
-def test_who_is_wrong_all_the_time_is_told_and_nothing_is_saved(
+def test_where_one_of_two_is_needed_both_are_asked_for_again(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    person = sits(monkeypatch, "n", "cli_1", "secret-4711", "", "", "", "key-0815")
+    assert run(home, "feishu", "--no-check") == 0
+    assert [prompt.partition(" ")[0] for prompt in person.asked[-2:]] == ["verification_token", "encrypt_key"]
+
+
+def test_a_wrong_value_that_the_environment_gives_is_typed_instead(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sits(monkeypatch, "n", *["wrong", "s", "", "k"] * 3)
+    monkeypatch.setenv("TURNBRIDGE_FEISHU_APP_ID", "wrong")
+    sits(monkeypatch, "secret-4711", "", "key-0815", "cli_1")
+    assert run(home, "feishu", "--no-check") == 0
+    assert load(home.config).channels["feishu"]["main"]["app_id"] == "cli_1"
+
+
+def test_a_wrong_secret_is_left_out_by_enter_where_none_is_needed(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sits(monkeypatch, "", "a b", "", "", "")
+    assert run(home, "webhook:shop") == 0
+    assert saved(home, "webhook", "shop")["ask_token"] not in ("", "a b")
+
+
+def test_what_no_answer_mends_is_told_at_once_and_nothing_is_saved(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TURNBRIDGE_FEISHU_OWNER", "Alice")
+    sits(monkeypatch, "cli_1", "secret-4711", "", "key-0815")
     assert run(home, "feishu", "--no-check") == 2
+    assert "owner: must be ids" in capsys.readouterr().err
     assert not home.credentials("feishu", "main").exists()
 
 
@@ -254,6 +285,61 @@ async def test_the_platform_is_asked_before_anything_is_saved(
         assert await login(home, "feishu") == 0
         assert "The platform knows the bot: Turnbridge" in capsys.readouterr().out
         assert saved(home)["app_secret"] == fake.app_secret
+
+
+async def test_what_the_platform_refuses_is_asked_for_again_and_enter_keeps_the_rest(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with FakeFeishu() as fake:
+        monkeypatch.setenv("TURNBRIDGE_FEISHU_BASE", fake.base)
+        person = sits(monkeypatch, fake.app_id, "mistyped", "", "key-0815", "", fake.app_secret, "", "")
+        assert await login(home, "feishu") == 0
+    assert "the app id and its secret do not belong together" in capsys.readouterr().out
+    assert person.asked[4:] == [
+        f"{key} (from {page}; Enter: as it was typed): "
+        for key, page in [
+            ("app_id", "the app's credentials page"),
+            ("app_secret", "the app's credentials page"),
+        ]
+    ] + [
+        "verification_token (from its events page; Enter: none): ",
+        "encrypt_key (from its events page; Enter: as it was typed): ",
+    ]
+    assert saved(home) == {"app_secret": fake.app_secret, "encrypt_key": "key-0815"}
+
+
+async def test_a_platform_that_gives_no_answer_is_asked_again_with_what_was_typed(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with FakeFeishu() as fake:
+        proofs = iter([UnreachableError("no answer")])
+
+        async def proven(signed: Signed, *, asks: bool) -> Proof:
+            if (error := next(proofs, None)) is not None:
+                raise error
+            return Proof(None, is_pushed=True)
+
+        monkeypatch.setattr(signing, "proven", proven)
+        monkeypatch.setenv("TURNBRIDGE_FEISHU_BASE", fake.base)
+        person = sits(monkeypatch, fake.app_id, fake.app_secret, "", "key-0815", "")
+        assert await login(home, "feishu") == 0
+    assert "no answer" in capsys.readouterr().out
+    assert "Enter: ask the platform again" in person.asked[-1]
+    assert saved(home)["app_secret"] == fake.app_secret
+
+
+async def test_without_an_answer_a_person_may_save_it_unchecked_or_give_up(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TURNBRIDGE_FEISHU_BASE", f"http://127.0.0.1:{free_port()}")
+    typed = ["cli_1", "secret-4711", "", "key-0815"]
+    sits(monkeypatch, *typed, "no")
+    assert await login(home, "feishu") == 1
+    assert "nothing was saved" in capsys.readouterr().err
+    assert not home.credentials("feishu", "main").exists()
+    sits(monkeypatch, *typed, "save")
+    assert await login(home, "feishu") == 0
+    assert saved(home)["app_secret"] == "secret-4711"
 
 
 async def test_settings_that_do_not_fit_the_secrets_are_exit_code_2(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bridge.cli import systemd
 from bridge.cli.common import NotRunningError, ask_daemon, typed
 from bridge.cli.doctor_network import place, reach
 from bridge.cli.findings import fault, good, unknown, warning
+from bridge.cli.service_unit import by_hand
 from bridge.cli.status import UNREAD, WAITING, now, unproven
 from bridge.errors import BridgeError
 
@@ -31,14 +33,19 @@ def status(where: Home) -> tuple[dict[str, Any] | None, list[Finding]]:
     try:
         found = ask_daemon(where, {"action": "status"})
     except NotRunningError:
-        cure = f"start it: {typed(where, 'service install')}, or in the foreground: {typed(where, 'run')}"
-        return None, [fault("daemon", "it is not running", cure)]
+        return None, [fault("daemon", "it is not running", _start(where))]
     except (BridgeError, OSError) as error:
         return None, [fault("daemon", f"it does not answer: {error}", "look at its log; restart it")]
     if found["version"] != VERSION:
         text = f"it is version {found['version']}, this command {VERSION}"
         return found, [warning("daemon", text, RESTART), *not_in_effect(found, where)]
     return found, [good("daemon", f"it runs, pid {found['pid']}"), *not_in_effect(found, where)]
+
+
+def _start(where: Home) -> str:
+    if not systemd.is_there():
+        return by_hand(where)
+    return f"start it: {typed(where, 'service install')}, or in the foreground: {typed(where, 'run')}"
 
 
 def not_in_effect(found: dict[str, Any], where: Home) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bridge.cli import systemd
 from bridge.cli.common import typed
 from bridge.cli.findings import fault, good, unknown, warning
-from bridge.cli.service_unit import own_text, text_of, unit_of
+from bridge.cli.service_unit import by_hand, own_text, text_of, unit_of
 from bridge.cli.systemd import ServiceError
 from bridge.errors import BridgeError
 
@@ -23,6 +23,8 @@ def examined(where: Home) -> Finding:
         installed = own_text(unit, where)
     except ServiceError as error:
         return unknown("service", f"not installed: {error}")
+    if installed is None and not systemd.is_there():
+        return unknown("service", f"not installed, since this user has no systemd: {by_hand(where)}")
     if installed is None:
         return unknown("service", f"not installed: the daemon is started by hand; for a service: {install}")
     try:

@@ -77,8 +77,7 @@ def _next(where: Home, chosen: dict[str, Any]) -> list[str]:
     own = load(where.config).channels[chosen["channel"]][chosen["account"]]
     account = f"{chosen['channel']}:{chosen['account']}"
     steps = {
-        "service install": "run it, now and whenever this machine starts",
-        "run": "or run it here, in the foreground",
+        **_starting(),
         "doctor": "when it runs: see whether all is well",
     }
     if chosen["channel"] != CONSOLE and not own.get("owner"):
@@ -91,3 +90,14 @@ def _next(where: Home, chosen: dict[str, Any]) -> list[str]:
         f"The settings are in {where.config}. Next:",
         *(f"  {command:<{width}}  {why}" for command, why in commands.items()),
     ]
+
+
+def _starting() -> dict[str, str]:
+    from bridge.cli import systemd
+
+    if not systemd.is_there():
+        return {"run": "run it here, in the foreground; or have your own service manager run it"}
+    return {
+        "service install": "run it, now and whenever this machine starts",
+        "run": "or run it here, in the foreground",
+    }

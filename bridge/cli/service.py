@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 from typing import TYPE_CHECKING
 
 from bridge.cli.common import NotRunningError, add_home, ask_daemon, home, typed
@@ -47,8 +46,7 @@ def run_install(args: argparse.Namespace) -> int:
         return 0
     service_unit.own_text(unit, where)  # another's is not written over
     if not systemd.is_there():
-        start = shlex.join(service_unit.command(where))
-        raise systemd.ServiceError(f"this user has no systemd here: let another service manager run: {start}")
+        raise systemd.ServiceError(f"this user has no systemd here: {service_unit.by_hand(where)}")
     if systemd.says("is-active", unit.name) != "active" and answers(where):
         stop = typed(where, "stop")
         raise systemd.ServiceError(f"a daemon runs on {where.root} that is no service: stop it first: {stop}")

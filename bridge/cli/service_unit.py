@@ -5,20 +5,26 @@ from __future__ import annotations
 import math
 import os
 import re
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bridge.cli.common import typed
 from bridge.cli.systemd import ServiceError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bridge.config import Config
     from bridge.paths import Home
 
 NAME = "turnbridge"
 SPARE_SECONDS = 7  # beyond daemon.stop_seconds: the daemon ends itself two seconds after those
-TEMPORARY = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - a service has its own, and empty
+# Emptied at a start or sooner; of the first two a service has its own.
+TEMPORARY = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), Path("/run"))  # noqa: S108 - none is used
+ELSEWHERE = "install Turnbridge elsewhere: pipx install ."
 
 UNIT = """\
 # Made by "turnbridge service install", which writes it anew. For more: systemctl --user edit {name}
@@ -84,15 +90,16 @@ def text_of(where: Home) -> str:
 
     Raises:
         ConfigError: the settings cannot be read.
-        ServiceError: a path cannot stand in a unit, or is in a folder that a service does not see.
+        ServiceError: a path cannot stand in a unit, or is in a folder that is emptied, as the program may be.
     """
     from bridge.config import load
 
     config = load(where.config)
     outside = [folder for folder in workspaces(config) if not folder.is_relative_to(where.root)]
     for path in (where.root, *outside):
-        if any(path.is_relative_to(folder) for folder in TEMPORARY):
-            raise ServiceError(f"{path}: a service has temporary folders of its own: move it elsewhere")
+        _refuse_emptied(path, "move it elsewhere")
+    for path in _program(where):
+        _refuse_emptied(path, ELSEWHERE)
     writable = [str(where.root), *(f"-{folder}" for folder in outside)]
     text = UNIT.format(
         name=unit_of(where).name,
@@ -131,6 +138,27 @@ def command(where: Home) -> list[str]:
     called, beside = Path(sys.argv[0]).absolute(), Path(sys.executable).parent / "turnbridge"
     program = called if called.name == "turnbridge" and called.exists() else beside
     return [str(program), "run", "--home", str(where.root)]
+
+
+def by_hand(where: Home) -> str:
+    """What to do where this user has no systemd."""
+    foreground, other = typed(where, "run"), shlex.join(command(where))
+    return f"run it in the foreground: {foreground}, or let another service manager run: {other}"
+
+
+def _program(where: Home) -> Iterator[Path]:
+    """All that has to stay for the service to start: the command, its environment and its packages."""
+    from bridge import version
+
+    called = Path(command(where)[0])
+    yield from (called, called.resolve(), Path(sys.prefix), Path(version.__file__).resolve())
+
+
+def _refuse_emptied(path: Path, cure: str) -> None:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()  # where tools install for once
+    for folder in (*TEMPORARY, cache):
+        if path.is_relative_to(folder):
+            raise ServiceError(f"{path} is in {folder}, which is emptied: {cure}")
 
 
 def quoted(word: str) -> str:

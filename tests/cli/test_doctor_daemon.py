@@ -18,6 +18,7 @@ from bridge.config import Config
 from bridge.errors import BridgeError
 from bridge.paths import Home
 from bridge.version import VERSION
+from tests.cli.fake_systemd import with_systemd
 from tests.cli.socket_daemon import short_home, socket_daemon
 from tests.cli.socket_daemon import status as told
 from tests.cli.test_doctor_accounts import account
@@ -30,11 +31,18 @@ def component(state: str, **more: Any) -> dict[str, Any]:
     return {"id": "feishu:main", "enabled": True, "state": state, "error": None, **more}
 
 
-def test_one_that_does_not_run_is_a_fault_and_how_to_start_it_is_told() -> None:
+def test_one_that_does_not_run_is_a_fault_and_how_to_start_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    systemd = with_systemd(tmp_path, monkeypatch)
     with short_home() as where:
         found, (finding,) = status(where)
-    assert (found, finding.level) == (None, Level.FAULT)
-    assert "service install" in finding.cure
+        assert (found, finding.level) == (None, Level.FAULT)
+        assert "service install" in finding.cure
+        systemd.say(state="offline")
+        _, (finding,) = status(where)
+    assert "service install" not in finding.cure
+    assert "or let another service manager run: " in finding.cure
 
 
 def test_one_that_runs_is_well_unless_it_is_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:

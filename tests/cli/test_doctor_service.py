@@ -38,6 +38,17 @@ def test_none_is_no_fault(where: Home) -> None:
     assert (found.level, "service install" in found.text) == (Level.UNKNOWN, True)
 
 
+def test_where_this_user_has_no_systemd_it_is_said_what_to_do_instead(
+    where: Home, systemd: FakeSystemd
+) -> None:
+    systemd.say(state="offline")
+    service_unit.unit_of(where).path.unlink()
+    found = examined(where)
+    assert "service install" not in found.text
+    assert "this user has no systemd" in found.text
+    assert f"run --home {where.root}" in found.text
+
+
 @pytest.mark.parametrize(
     ("answers", "level", "words"),
     [

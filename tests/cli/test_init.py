@@ -16,6 +16,7 @@ from bridge.cli.main import main
 from bridge.config import load
 from bridge.errors import BridgeError
 from bridge.paths import Home, write_private
+from tests.cli.fake_systemd import with_systemd, without_systemd
 from tests.daemons import free_port
 
 
@@ -36,8 +37,9 @@ def only(where: Home) -> AccountSetup:
 
 
 def test_a_console_is_ready_at_once(
-    where: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    where: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    with_systemd(tmp_path, monkeypatch)
     assert init(where, "channel=console", monkeypatch) == 0
     assert only(where).id == "console:local"
     said = capsys.readouterr().out
@@ -45,6 +47,16 @@ def test_a_console_is_ready_at_once(
         assert f"  turnbridge {words} --home " in said
     assert stat.S_IMODE(where.config.stat().st_mode) == 0o600
     assert isinstance(sys.stdin, io.StringIO)
+
+
+def test_where_no_service_can_be_it_is_run_in_the_foreground_or_by_another_manager(
+    where: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    without_systemd(tmp_path, monkeypatch)
+    assert init(where, "channel=console", monkeypatch) == 0
+    said = capsys.readouterr().out
+    assert "service install" not in said
+    assert "run it here, in the foreground; or have your own service manager run it" in said
 
 
 def test_an_account_gets_its_settings_and_secrets(

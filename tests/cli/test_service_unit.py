@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bridge import version
 from bridge.cli import service_unit
 from bridge.cli.service_unit import command, own_text, text_of, unit_of, workspaces
 from bridge.cli.systemd import ServiceError
@@ -92,7 +93,31 @@ def test_odd_paths_are_written_as_systemd_reads_them(tmp_path: Path, where: Home
 
 def test_what_a_service_cannot_see_is_refused(where: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_unit, "TEMPORARY", (where.root.parent,))
-    with pytest.raises(ServiceError, match="temporary folders of its own"):
+    with pytest.raises(ServiceError, match=f"^{where.root} is in .*, which is emptied: move it elsewhere"):
+        text_of(where)
+
+
+@pytest.mark.parametrize("what", ["program", "link", "environment", "packages", "cache"])
+def test_a_program_in_a_folder_that_is_emptied_is_refused(
+    what: str, where: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emptied = tmp_path / "emptied"
+    program, link = emptied / "bin" / "turnbridge", tmp_path / "turnbridge"
+    program.parent.mkdir(parents=True)
+    program.touch()
+    link.symlink_to(program)
+    if what == "cache":
+        monkeypatch.setenv("XDG_CACHE_HOME", str(emptied))
+    else:
+        monkeypatch.setattr(service_unit, "TEMPORARY", (emptied,))
+    match what:
+        case "environment":
+            monkeypatch.setattr(sys, "prefix", str(emptied / "venv"))
+        case "packages":
+            monkeypatch.setattr(version, "__file__", str(emptied / "bridge" / "version.py"))
+        case _:
+            monkeypatch.setattr(sys, "argv", [str(link if what == "link" else program)])
+    with pytest.raises(ServiceError, match="which is emptied: install Turnbridge elsewhere"):
         text_of(where)
 
 

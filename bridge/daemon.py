@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from bridge import registry
-from bridge.agents.contract import Agent
+from bridge.agents.contract import Agent, AgentPlace
 from bridge.channel import Http
 from bridge.channel.transport import http_session
 from bridge.clock import Clock, unix_ms
@@ -206,7 +206,8 @@ class Daemon:
         name = self._config.daemon.agent
         spec = registry.agents().load(name)
         table = self._config.agents.get(name, {})
-        return spec.create(validate(spec.settings, table, self._home.config, f"agents.{name}"))
+        settings = validate(spec.settings, table, self._home.config, f"agents.{name}")
+        return spec.create(settings, AgentPlace(name, self._home, self._clock))
 
     def _reach(self, store: Store) -> Reach:
         return Reach(self._supervisor, store, lambda: self._preferred)

@@ -114,7 +114,7 @@ def test_an_entry_without_a_distribution_is_named_by_its_module() -> None:
 def test_an_agent_under_another_name_is_refused(install: Install) -> None:
     source = """
 from bridge.agents.contract import AgentSettings, AgentSpec
-A = AgentSpec("b", AgentSettings, lambda settings: None)
+A = AgentSpec("b", AgentSettings, lambda settings, place: None)
 """
     install("reg_agent", source, "[turnbridge.agents]\na = reg_agent:A\nb = reg_agent:A\n")
     assert agents().load("b").name == "b"

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from bridge.clock import Clock
 from bridge.errors import BridgeError
 from bridge.ids import new_uuid
-from bridge.tools.contract import Tool, ToolResult
+from bridge.paths import Home
+from bridge.tools.contract import Risk, Tool, ToolResult
 
 
 class AgentSettings(BaseModel):
-    """Base of an agent's table ``[agents.<name>]``."""
+    """Base of an agent's table ``[agents.<name>]``; its key ``type`` is read before, and not part of it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -76,8 +79,20 @@ class HistoryEntry(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """What somebody chose for a session; "" is the agent's own default. Names are the agent's own."""
+
+    model: str = ""
+    mode: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
-    """``tools`` is empty in a session without tools. ``channel`` is the chat's name for its users, or ""."""
+    """``tools`` is empty in a session without tools. ``channel`` is the chat's name for its users, or "".
+
+    ``memory`` is what the agent kept of this session with ``Sink.keep``, "" for nothing: it is gone once the
+    session is cleared, and another agent never sees it.
+    """
 
     session_id: str
     prompt: str
@@ -85,15 +100,21 @@ class Turn:
     tools: Mapping[str, Tool]
     cwd: Path
     channel: str = ""
+    choice: Choice = Choice()
+    memory: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentUsage:
-    """Tokens, None where nobody reported them. ``steps`` counts model requests."""
+    """Tokens, None where nobody reported them. ``steps`` counts model requests.
+
+    ``cost_micros`` is what the turn cost in millionths of a US dollar, None where no price is known.
+    """
 
     steps: int
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cost_micros: int | None = None
 
 
 class AgentError(BridgeError):
@@ -128,12 +149,59 @@ class Sink(Protocol):
         """
         ...
 
+    async def keep(self, memory: str) -> None:
+        """Remember ``memory``, at most 4 KiB, for the session's next turns, also over restarts.
+
+        It counts from now on, however this turn ends.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One of the answers to a request for permission: ``label`` is what a person reads."""
+
+    option_id: str
+    label: str
+    allows: bool
+
+
+class OwnCall(Protocol):
+    """A call that the agent makes by itself, as it goes on. Each is completed, whatever comes of it."""
+
+    async def ask(self, options: Sequence[Option]) -> Option | None:
+        """The option that was chosen, by a person or by the session's policy; None: denied without one.
+
+        A policy chooses the first that allows, or the first that does not.
+        """
+        ...
+
+    async def started(self) -> None:
+        """It runs now. Never told of a call that was denied."""
+        ...
+
+    async def progress(self, text: str) -> None:
+        """Lines of its output so far, for whoever watches."""
+        ...
+
+    async def completed(self, result: ToolResult) -> None:
+        """How it ended; it enters the history with its call. An own ``chat_attach`` attaches nothing."""
+        ...
+
 
 class Gate(Protocol):
     async def call(self, call: ToolCall) -> ToolResult:
         """Make a call that the last step asked for: proposed, approved where the policy asks, run, reported.
 
         An unknown tool, refused arguments and a denial are results with ``success`` false.
+        """
+        ...
+
+    async def own(self, call: ToolCall, risk: Risk, summary: str) -> OwnCall:
+        """Propose a call that the agent makes by itself; several may go on at once.
+
+        Raises:
+            AgentError: ``tool_limit``: there are too many in this turn, or its arguments are too large.
         """
         ...
 
@@ -149,10 +217,86 @@ class Agent(Protocol):
         ...
 
 
+@runtime_checkable
+class Runs(Protocol):
+    """An agent that has something to start and to end: processes, connections."""
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Entered once, before the first turn; left when the daemon ends, at last within 3 s."""
+        ...
+
+
+@runtime_checkable
+class Leaves(Protocol):
+    """An agent that holds something for each session."""
+
+    async def leave(self, session_id: str) -> None:
+        """Nobody is connected to the session any more: let go of its process. It may come back."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What can be chosen: names, in the agent's order, each with what a person reads; empty: nothing can."""
+
+    models: Mapping[str, str] = field(default_factory=dict)
+    modes: Mapping[str, str] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Chooses(Protocol):
+    """An agent that offers models or modes."""
+
+    async def choices(self, turn: Turn) -> Choices:
+        """What there is for the session of ``turn`` (its prompt is blank); it may start what tells.
+
+        Raises:
+            AgentError: it cannot be told now.
+        """
+        ...
+
+
+@runtime_checkable
+class Compacts(Protocol):
+    """An agent that can sum up a history, or its own context of a session."""
+
+    async def compact(self, turn: Turn, history: Sequence[HistoryEntry]) -> str:
+        """What stands for ``history`` from now on. Raises AgentError: nothing is changed then."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check found: ``text`` in one sentence, and ``cure``, "" where all is well."""
+
+    text: str
+    cure: str = ""
+
+
+@runtime_checkable
+class Diagnoses(Protocol):
+    async def diagnose(self) -> Sequence[Finding]:
+        """Check the key, the endpoint, the program, the sign-in: within 20 s, and without spending."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPlace:
+    """What an agent may know of its surroundings. ``name`` is that of its table ``[agents.<name>]``."""
+
+    name: str
+    home: Home
+    clock: Clock
+
+
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
-    """How an agent registers, in the entry-point group ``turnbridge.agents``."""
+    """How an agent registers, in the entry-point group ``turnbridge.agents``.
+
+    ``own_tools``: it reaches files and programs by itself, so it only ever answers sessions with tools.
+    """
 
     name: str
     settings: type[AgentSettings]
-    create: Callable[[Any], Agent]
+    create: Callable[[Any, AgentPlace], Agent]
+    own_tools: bool = False

@@ -3,11 +3,20 @@
 Offline and deterministic. A line of the prompt that is a command is done; a prompt without one is echoed.
 """
 
-from bridge.agents.contract import Agent, AgentSettings, AgentSpec, AgentUsage, Gate, Sink, Turn
+from bridge.agents.contract import (
+    Agent,
+    AgentPlace,
+    AgentSettings,
+    AgentSpec,
+    AgentUsage,
+    Gate,
+    Sink,
+    Turn,
+)
 from bridge.agents.echo_commands import parse
 from bridge.agents.echo_talk import Talk
 from bridge.agents.echo_text import echo
-from bridge.clock import Clock, SystemClock
+from bridge.clock import Clock
 
 
 class EchoSettings(AgentSettings):
@@ -36,8 +45,8 @@ class Echo:
         return AgentUsage(steps=talk.steps)
 
 
-def create(settings: EchoSettings) -> Agent:
-    return Echo(SystemClock())
+def create(settings: EchoSettings, place: AgentPlace) -> Agent:
+    return Echo(place.clock)
 
 
 SPEC = AgentSpec(name="echo", settings=EchoSettings, create=create)

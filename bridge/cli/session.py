@@ -57,10 +57,13 @@ def run(args: argparse.Namespace) -> int:
 
 def agent(where: Home, config: Config, name: str) -> Agent:
     from bridge import registry
+    from bridge.agents.contract import AgentPlace
+    from bridge.clock import SystemClock
     from bridge.tables import validate
 
     spec = registry.agents().load(name)
-    return spec.create(validate(spec.settings, config.agents.get(name, {}), where.config, f"agents.{name}"))
+    settings = validate(spec.settings, config.agents.get(name, {}), where.config, f"agents.{name}")
+    return spec.create(settings, AgentPlace(name, where, SystemClock()))
 
 
 def services(where: Home, config: Config, answers: Agent) -> Services:

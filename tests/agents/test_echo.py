@@ -4,7 +4,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge.agents.contract import TurnFile
+from bridge.agents.contract import AgentPlace, TurnFile
 from bridge.agents.echo import SPEC, Echo, EchoSettings
 from bridge.channel.testing.clock import FakeClock
 from bridge.paths import Home
@@ -14,7 +14,8 @@ from tests.sessions.wire import serving
 
 
 def test_it_registers_under_its_name() -> None:
-    agent = SPEC.create(SPEC.settings.model_validate({}))
+    place = AgentPlace("echo", Home(Path("/nonexistent")), FakeClock())
+    agent = SPEC.create(SPEC.settings.model_validate({}), place)
     assert (SPEC.name, agent.model, SPEC.settings) == ("echo", "echo", EchoSettings)
 
 

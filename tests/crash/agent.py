@@ -6,7 +6,17 @@ import random
 import re
 from pathlib import Path
 
-from bridge.agents.contract import Agent, AgentSettings, AgentSpec, AgentUsage, Gate, Sink, ToolCall, Turn
+from bridge.agents.contract import (
+    Agent,
+    AgentPlace,
+    AgentSettings,
+    AgentSpec,
+    AgentUsage,
+    Gate,
+    Sink,
+    ToolCall,
+    Turn,
+)
 
 TOKEN = re.compile(r"token-[0-9a-f]{12}")
 EDITED = " edited"  # stands in what was changed, and then in its answer
@@ -64,7 +74,7 @@ def answer(token: str, *, long: bool) -> str:
     return "\n".join(f"{token} line {number:04}." for number in range(LONG_LINES))
 
 
-def create(settings: CrashSettings) -> Agent:
+def create(settings: CrashSettings, place: AgentPlace) -> Agent:
     return CrashAgent(settings)
 
 

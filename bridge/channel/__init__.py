@@ -43,7 +43,6 @@ from bridge.channel.contract import (
     Withdrawn,
 )
 from bridge.channel.following import Follow, FollowsTurns, LiveTurn
-from bridge.channel.guard import Guard
 from bridge.channel.http import Http, HttpAnswer, failure
 from bridge.channel.sign_in import Scan, SignedIn, SignIn
 from bridge.channel.spec import (
@@ -64,6 +63,7 @@ from bridge.errors import (
     OutcomeUnknownError,
     UnreachableError,
 )
+from bridge.guard import Guard
 from bridge.values import value
 
 __all__ = [

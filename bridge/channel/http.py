@@ -17,7 +17,6 @@ from pydantic import SecretStr
 from yarl import URL
 
 from bridge.channel.answer import HttpAnswer, failure
-from bridge.channel.guard import Guard
 from bridge.channel.multipart import UploadFile, disposition, disposition_name, form, open_content
 from bridge.channel.transport import (
     MAX_ANSWER_BYTES,
@@ -33,6 +32,7 @@ from bridge.channel.transport import (
 from bridge.channel.websocket import Closed, Socket
 from bridge.clock import Clock, SystemClock
 from bridge.errors import ChannelError, ConfigError, CredentialsError, UnreachableError
+from bridge.guard import Guard
 from bridge.logs import register_borne
 
 __all__ = [

@@ -17,11 +17,11 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from bridge.channel.answer import HttpAnswer, lost, parse_json
-from bridge.channel.guard import Guard
 from bridge.channel.multipart import disposition_name
 from bridge.channel.websocket import Socket
 from bridge.clock import Clock
 from bridge.errors import ChannelError, UnreachableError
+from bridge.guard import Guard
 
 T = TypeVar("T")
 Origin = tuple[str, str, int]  # scheme, host, port

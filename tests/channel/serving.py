@@ -13,8 +13,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from bridge.channel.guard import Guard
 from bridge.channel.http import Http, http_session
+from bridge.guard import Guard
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 

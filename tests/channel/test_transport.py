@@ -9,12 +9,12 @@ import pytest
 from aiohttp import web
 from yarl import URL
 
-from bridge.channel.guard import Guard
 from bridge.channel.http import Http
 from bridge.channel.transport import Request, Stream, TooLargeError, Transport, http_session, origin
 from bridge.channel.websocket import Socket
 from bridge.clock import SystemClock
 from bridge.errors import OutcomeUnknownError, UnreachableError
+from bridge.guard import Guard
 from tests.channel.serving import certificate, client, raw, serving
 
 SECRET = "s3cret"

@@ -7,10 +7,10 @@ import pytest
 from pydantic import SecretStr
 
 from bridge.channel import ChannelError, Http, OutcomeUnknownError, UnreachableError
-from bridge.channel.guard import Guard
 from bridge.channel.http import Stream, UploadFile, http_session
 from bridge.channel.testing.clock import FakeClock
 from bridge.channel.testing.fakes.wechat_mp import APP_ID, OWNER, FakeWechatMp, Fault, Refusal
+from bridge.guard import Guard
 from channels.wechat_mp.answers import Result
 from channels.wechat_mp.api import Api
 from tests.channels.wechat_mp.support import client

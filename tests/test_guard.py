@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from bridge.channel.guard import Guard, system_lookup, verdict
 from bridge.errors import UnreachableError
+from bridge.guard import Guard, system_lookup, verdict
 
 PUBLIC = "93.184.216.34"
 INNER = [

@@ -16,7 +16,7 @@ from bridge.letters import Letters
 from bridge.logs import get_logger
 from bridge.owners import Owners
 from bridge.protocol import commands, ours
-from bridge.sessions.contract import ControlError
+from bridge.sessions.contract import ControlError, unknown_account
 from bridge.store.contract import CountsOf, IdentityOf, Store
 from bridge.supervisor import Supervisor
 from bridge.switching import Switches
@@ -152,8 +152,10 @@ class Control:
 
     async def _send(self, command: ours.Send) -> None:
         account = self._supervisor.component(command.account)
+        if not any(one.id == command.account for one in self._supervisor.snapshots()):
+            raise unknown_account(command.account)
         if not isinstance(account, Posts):
-            raise ControlError("component_error", "no such account is running: look at the status")
+            raise ControlError("component_error", f"{command.account} is not running: look at the status")
         if not command.to.strip() or not command.to.isprintable() or len(command.to) > MAX_ID_CHARACTERS:
             raise ControlError("component_error", "that is no recipient's id: give the platform's")
         if not command.text.strip() and not command.files:

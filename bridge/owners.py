@@ -19,7 +19,7 @@ from bridge.relay.ahead import Ahead
 from bridge.relay.pairing import Pairing, Pairings, PairState
 from bridge.relay.texts import Language, Text, say
 from bridge.relay.unprompted import say_in
-from bridge.sessions.contract import ControlError
+from bridge.sessions.contract import ControlError, unknown_account
 from bridge.store.contract import NoteOwner, OwnerChat, Store
 from bridge.supervisor import Supervisor
 
@@ -88,7 +88,7 @@ class Owners:
     def _known(self, account: str) -> Snapshot:
         known = next((one for one in self._supervisor.snapshots() if one.id == account), None)
         if known is None:
-            raise ControlError("component_error", f"the daemon has no account {account}: look at the status")
+            raise unknown_account(account)
         if known.state in _OFF:
             raise ControlError("component_error", f"{known.id} is {known.state}: have it run first")
         return known

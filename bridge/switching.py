@@ -63,6 +63,8 @@ class Switches:
                 keys = await asyncio.to_thread(self._keys, command)
                 await self._edit(command.channel, command.account, keys)
                 await self._reconcile(AccountId(f"{command.channel}:{command.account}"))
+            except ControlError:
+                raise
             except BridgeError as error:
                 raise ControlError("component_error", str(error)) from error
 
@@ -106,9 +108,8 @@ class Switches:
         table = load(self._home.config).channels.get(channel, {}).get(account)
         is_ready = is_signed_in(self._home, spec, account, table or {})
         if not is_ready and (command.enabled or table is None):
-            raise BridgeError(
-                f"{channel}:{account} is not signed in: turnbridge channels login {channel}:{account}"
-            )
+            login = f"turnbridge channels login {channel}:{account}"
+            raise ControlError("unknown_account", f"{channel}:{account} is not signed in: {login}")
         keys: dict[str, Any] = {"enabled": command.enabled}
         if command.workspace is not None:
             keys["workspace"] = _directory(command.workspace)

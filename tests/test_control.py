@@ -227,8 +227,8 @@ async def test_a_message_is_sent_from_its_account() -> None:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (ours.Send(account="pigeon:none", to="u", text="x"), "no such account is running"),
-        (ours.Send(account="pigeon:deaf", to="u", text="x"), "no such account is running"),
+        (ours.Send(account="pigeon:none", to="u", text="x"), "the daemon has no account pigeon:none"),
+        (ours.Send(account="pigeon:deaf", to="u", text="x"), "pigeon:deaf is not running"),
         (ours.Send(account=ACCOUNT, to="u", text=" "), "nothing to send"),
         (ours.Send(account=ACCOUNT, to=" ", text="x"), "no recipient's id"),
         (ours.Send(account=ACCOUNT, to="a\tb", text="x"), "no recipient's id"),
@@ -242,7 +242,7 @@ async def test_what_cannot_be_sent_is_refused(command: ours.Send, said: str) -> 
     async with running(StalledStore()) as daemon:
         error = await refused(command, daemon)
         assert daemon.pigeon.sent == []
-    assert error.code == "component_error"
+    assert error.code == ("unknown_account" if command.account == "pigeon:none" else "component_error")
     assert said in str(error)
 
 

@@ -125,10 +125,10 @@ async def opened(tmp_path: Path) -> AsyncIterator[Place]:
         running.cancel()
 
 
-async def refused(place: Place, **words: Any) -> str:
+async def refused(place: Place, kind: str = "component_error", **words: Any) -> str:
     with pytest.raises(ControlError) as caught:
         await place.pair(**words)
-    assert caught.value.code == "component_error"
+    assert caught.value.code == kind
     return str(caught.value)
 
 
@@ -155,7 +155,7 @@ async def test_an_account_that_has_an_owner_refuses_unless_another_is_wanted(tmp
 
 async def test_only_an_account_that_runs_can_be_paired(tmp_path: Path) -> None:
     async with opened(tmp_path) as place:
-        assert "no account test:none" in await refused(place, account="test:none")
+        assert "no account test:none" in await refused(place, "unknown_account", account="test:none")
         assert "test:off is disabled" in await refused(place, account=OFF)
         for code in ("1234567", "123456789", "1234567x", "１２３４５６７８"):
             assert "8 digits" in await refused(place, code=code)

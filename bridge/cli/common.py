@@ -93,6 +93,15 @@ def typed(where: Home, command: str) -> str:
     return f"{program()} {command}{own}"
 
 
+def existing(name: str) -> Path:
+    """The file called ``name``, by its whole path; raises ConfigError for none."""
+    from pathlib import Path
+
+    if not os.path.isfile(name):
+        raise ConfigError(f"{name}: there is no such file")
+    return Path(name).absolute()
+
+
 def visible(text: str) -> str:
     """``text`` without the characters by which it could play with a terminal."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
@@ -170,6 +179,7 @@ def ask_daemon(where: Home, command: dict[str, Any]) -> dict[str, Any]:
 
     Raises:
         NotRunningError: nobody listens on the home's socket.
+        ConfigError: ``command`` names an account that is not there.
         BridgeError: the daemon refused, or gave no answer in ``ASK_SECONDS``.
     """
     from bridge.version import VERSION
@@ -210,11 +220,13 @@ def _status(event: dict[str, Any]) -> dict[str, Any] | None:
     """The status in ``event``, or None for an event that is not the answer.
 
     Raises:
+        ConfigError: the command names an account that is not there.
         BridgeError: the daemon refused.
     """
     if event.get("type") == "daemon.status":
         status: dict[str, Any] = event["status"]
         return status
     if event.get("type") == "error":
-        raise BridgeError(str(event.get("message")))
+        error = ConfigError if event.get("code") == "unknown_account" else BridgeError
+        raise error(str(event.get("message")))
     return None

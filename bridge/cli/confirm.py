@@ -8,13 +8,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from bridge.cli.common import add_home, ask_daemon, explain, home, signals_exit
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, ConfigError
 
 if TYPE_CHECKING:
     from bridge.cli.common import Commands
     from bridge.paths import Home
 
 YES, NO, NOT_ASKED = 0, 1, 2
+CODES = "Exit codes: 0 yes; 1 no, or no answer in time; 2 not asked, or nobody knows the answer; 3 no daemon runs."
 MOST_SECONDS = 14_400
 ENDS = {
     "yes": (YES, "yes"),
@@ -29,7 +30,7 @@ def register(commands: Commands) -> None:
     parser = commands.add_parser(
         "confirm",
         help="ask an owner yes or no in the chat",
-        epilog="Exit codes: 0 yes; 1 no, or no answer in time; 2 not asked, or nobody knows the answer.",
+        epilog=CODES,
     )
     parser.add_argument("question", metavar="QUESTION", help="what is asked; one message")
     parser.add_argument(
@@ -50,7 +51,7 @@ def register(commands: Commands) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit 0 for yes, 1 for no, 2 for whatever else: only what an owner agreed to may go on."""
+    """Exit 0 for yes, 1 for no, 2 or 3 for whatever else: only what an owner agreed to may go on."""
     where = home(args)
     command = {
         "action": "confirm",
@@ -58,10 +59,13 @@ def run(args: argparse.Namespace) -> int:
         "account": args.account,
         "wait_seconds": args.wait,
     }
+    if any("\ud800" <= letter <= "\udfff" for letter in args.question):
+        raise ConfigError("the question is not UTF-8: look at the terminal's encoding")
     try:
-        if any("\ud800" <= letter <= "\udfff" for letter in args.question):
-            raise BridgeError("the question is not UTF-8: look at the terminal's encoding")
         question = ask_daemon(where, command)["question"]
+    except (BridgeError, OSError) as error:
+        return max(explain(error), NOT_ASKED)
+    try:
         print(f"asked by {question['account']}; it waits for the answer", file=sys.stderr)
         state = followed(where, question)["state"]
     except (BridgeError, OSError) as error:

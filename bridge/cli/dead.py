@@ -45,7 +45,7 @@ def register(commands: Commands) -> None:
 
 
 def run_list(args: argparse.Namespace) -> int:
-    """Exit 0 when there are none, 1 when there are some, or nothing at all of such an account."""
+    """Exit 0 when there are none, 1 when there are some, 2 for an account of which there is nothing."""
     status = ask_daemon(home(args), {"action": "dead_list", "account": args.account})
     dead: list[dict[str, Any]] = status.get("dead", [])
     if args.account and not dead:

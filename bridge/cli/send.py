@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bridge.cli.common import add_home, ask_daemon, home, typed
+from bridge.cli.common import add_home, ask_daemon, existing, home, typed
 from bridge.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         args.command.error(f"{args.account!r} names no account: write CHANNEL:ACCOUNT, such as feishu:main")
     if any("\ud800" <= letter <= "\udfff" for letter in args.account + args.to + args.text):
         raise ConfigError("what is to be sent is not UTF-8: look at the terminal's encoding")
-    files = [str(Path(file).absolute()) for file in args.file]
+    files = [str(existing(file)) for file in args.file]
     command = {"action": "send", "account": args.account, "to": args.to, "text": args.text, "files": files}
     where = home(args)
     status = ask_daemon(where, command)

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from bridge.cli.common import add_home, ask_daemon, home, typed, visible
-from bridge.errors import BridgeError
+from bridge.errors import ConfigError
 
 if TYPE_CHECKING:
     from bridge.cli.common import Commands
@@ -72,12 +72,12 @@ def not_in_effect(status: dict[str, Any]) -> list[str]:
 
 
 def one(status: dict[str, Any], id_: str, where: Home) -> dict[str, Any]:
-    """Raises BridgeError when the daemon has no such account."""
+    """Raises ConfigError when the daemon has no such account."""
     for account in status["components"]:
         if account["id"] == id_:
             found: dict[str, Any] = account
             return found
-    raise BridgeError(f"the daemon has no account {id_}: see all with: {typed(where, 'status')}")
+    raise ConfigError(f"the daemon has no account {id_}: see all with: {typed(where, 'status')}")
 
 
 # --- all accounts ---------------------------------------------------------------------------------

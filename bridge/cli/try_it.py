@@ -13,7 +13,7 @@ from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bridge.cli.common import add_home, home, nearer, typed, visible
+from bridge.cli.common import add_home, existing, home, nearer, typed, visible
 from bridge.errors import BridgeError, ConfigError
 from bridge.media.sizes import shown_size
 
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     from bridge.cli.webhook_client import File
 
     names = ([args.picture] if args.picture else []) + args.file
-    files = [File.read(Path(name)) for name in names] or ([] if args.text else [_ours()])
+    files = [File.read(existing(name)) for name in names] or ([] if args.text else [_ours()])
     other = _other_side(args)
     if args.waiting:
         return _show_waiting(other)

@@ -16,12 +16,17 @@ from bridge.tools.contract import Tool
 class ControlError(BridgeError):
     """The daemon did not do what it was asked; ``code`` is the wire's, the text is safe to show.
 
-    The wire's codes are ``component_error``, ``delegation_error`` and ``restart_error``.
+    The wire's codes are ``component_error``, ``delegation_error`` and ``restart_error``; ours beside them is
+    ``unknown_account``: the command names one that is not there.
     """
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)
         self.code = code
+
+
+def unknown_account(account: str) -> ControlError:
+    return ControlError("unknown_account", f"the daemon has no account {account}: look at the status")
 
 
 class Control(Protocol):

@@ -21,8 +21,8 @@ def status(*components: dict[str, Any]) -> dict[str, Any]:
     return {"type": "daemon.status", "request_id": "2", "status": {**STATUS, "components": list(components)}}
 
 
-def refusal(text: str) -> dict[str, Any]:
-    return {"type": "error", "request_id": "2", "code": "component_error", "message": text, "fatal": False}
+def refusal(text: str, code: str = "component_error") -> dict[str, Any]:
+    return {"type": "error", "request_id": "2", "code": code, "message": text, "fatal": False}
 
 
 @dataclass

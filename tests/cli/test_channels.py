@@ -160,8 +160,10 @@ async def test_an_account_that_does_not_work_is_exit_code_1_with_its_reason(
     async with daemon(home):
         assert await ask(home, "enable", "webhook:off") == 1
         assert "webhook:off: failed: " in capsys.readouterr().out
-        assert await ask(home, "enable", "feishu:main") == 1
+        assert await ask(home, "enable", "feishu:main") == 2
         assert "feishu:main is not signed in" in capsys.readouterr().err
+        assert await ask(home, "disable", "webhook:none") == 2
+        assert "webhook:none is not signed in" in capsys.readouterr().err
 
 
 async def test_signing_out_leaves_nothing_and_touches_no_other(

@@ -59,7 +59,7 @@ def test_what_is_refused_was_not_asked(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_without_a_daemon_nothing_was_asked(capsys: pytest.CaptureFixture[str]) -> None:
     with short_home() as home:
-        assert main(["confirm", "Deploy now?", "--home", str(home.root)]) == 2
+        assert main(["confirm", "Deploy now?", "--home", str(home.root)]) == 3
     assert "no daemon runs" in capsys.readouterr().err
 
 

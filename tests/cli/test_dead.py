@@ -48,7 +48,7 @@ def test_an_account_that_is_not_there_has_no_list_but_what_is_left_of_it(
 ) -> None:
     for wanted in ("feishu:mian", "mian"):
         with socket_daemon(answer()) as daemon:
-            assert main(["dead", "list", wanted, "--home", str(daemon.home.root)]) == 1
+            assert main(["dead", "list", wanted, "--home", str(daemon.home.root)]) == 2
             assert f"no account {wanted}" in capsys.readouterr().err
     with socket_daemon(answer({**LETTER, "account": "feishu:gone"})) as daemon:
         assert main(["dead", "list", "feishu:gone", "--home", str(daemon.home.root)]) == 1

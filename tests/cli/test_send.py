@@ -12,15 +12,17 @@ def test_a_message_is_handed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.png").touch()
+    (tmp_path / "b.pdf").touch()
     with socket_daemon() as daemon:
-        args = ["send", "pigeon:main", "u1", "hi 你好", "--file", "a.png", "--file", "/b.pdf"]
+        args = ["send", "pigeon:main", "u1", "hi 你好", "--file", "a.png", "--file", str(tmp_path / "b.pdf")]
         assert main([*args, "--home", str(daemon.home.root)]) == 0
         assert daemon.command == {
             "action": "send",
             "account": "pigeon:main",
             "to": "u1",
             "text": "hi 你好",
-            "files": [str(tmp_path / "a.png"), "/b.pdf"],
+            "files": [str(tmp_path / "a.png"), str(tmp_path / "b.pdf")],
         }
     said = capsys.readouterr().out
     assert "pigeon:main delivers it" in said
@@ -32,6 +34,20 @@ def test_a_refusal_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
     with socket_daemon(refusal("no such account is running")) as daemon:
         assert main(["send", "x:y", "u1", "hi", "--home", str(daemon.home.root)]) == 1
     assert capsys.readouterr().err == "turnbridge: no such account is running\n"
+
+
+def test_an_account_that_is_not_there_is_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket_daemon(refusal("the daemon has no account x:y", "unknown_account")) as daemon:
+        assert main(["send", "x:y", "u1", "hi", "--home", str(daemon.home.root)]) == 2
+    assert capsys.readouterr().err == "turnbridge: the daemon has no account x:y\n"
+
+
+@pytest.mark.parametrize("name", ["none.png", ".", "a\0b", "x" * 300])
+def test_a_file_that_is_not_there_is_exit_code_2(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket_daemon() as daemon:
+        assert main(["send", "x:y", "u1", "hi", "--file", name, "--home", str(daemon.home.root)]) == 2
+        assert daemon.asked == []
+    assert "there is no such file" in capsys.readouterr().err
 
 
 def test_what_the_terminal_gave_in_another_encoding_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -218,7 +218,7 @@ def test_the_json_of_one_account_has_that_one_alone(capsys: pytest.CaptureFixtur
 
 def test_an_account_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with socket_daemon() as daemon:
-        assert run(daemon, "pigeon:none") == 1
+        assert run(daemon, "pigeon:none") == 2
     assert "the daemon has no account pigeon:none" in capsys.readouterr().err
 
 

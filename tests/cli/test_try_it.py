@@ -141,7 +141,7 @@ async def test_what_is_wrong_is_one_line_and_a_code(
     with short_home() as home:
         with_port(home)
         assert await tried(home) == 3
-        assert await tried(home, str(tmp_path / "none.png")) == 1
+        assert await tried(home, str(tmp_path / "none.png")) == 2
         assert await tried(home, "--account", "other") == 2
         assert await tried(home, "--account", "../x") == 2
         said = capsys.readouterr().err.splitlines()

@@ -222,7 +222,7 @@ async def test_a_platform_that_is_silent_is_not_waited_for_long(
 
 async def test_where_nobody_can_be_asked_nothing_is_proven(home: Home) -> None:
     now = draft(home, "webhook", "shop")
-    proof = await proven(with_given(now, now.spec.fresh()))
+    proof = await proven(with_given(now, now.spec.fresh({})))
     assert (proof.identity, proof.is_pushed) == (None, True)
 
 

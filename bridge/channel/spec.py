@@ -115,7 +115,8 @@ class ChannelSpec:
     client id for longer than ``idempotent_seconds``. ``retry_seconds`` bounds the waits between the tries of
     a send (full jitter); the last one repeats. ``identity`` names what must not change while messages wait:
     it goes into the account's fingerprint. ``sign_in`` is there where somebody can sign an account in by a
-    scan; ``fresh`` makes secrets that are this side's to choose, for whoever brings none.
+    scan; ``fresh`` makes secrets that are this side's to choose, for an account of that table whose
+    operator brings none.
     """
 
     name: str
@@ -130,4 +131,4 @@ class ChannelSpec:
     render: Callable[[str], str] = plain
     body_limit_bytes: int = 1_048_576
     sign_in: SignIn | None = None
-    fresh: Callable[[], Mapping[str, str]] = dict
+    fresh: Callable[[Mapping[str, Any]], Mapping[str, str]] = lambda table: {}

@@ -61,9 +61,10 @@ def sign_in(where: Home, channel: str, account: str, *, wants_scan: bool = False
     given = {**_from_environment(draft), **_from_input(draft)}
     if wants_scan or _would_scan(draft, given):
         given |= asyncio.run(signing.scanned(draft, _show, given))
-    signed, proof = (_by_person if sys.stdin.isatty() else _as_given)(draft, given, asks=checks)
+    made = _made(draft, given)
+    signed, proof = (_by_person if sys.stdin.isatty() else _as_given)(draft, given, made, asks=checks)
     signing.save_signed(signed)
-    return _start(signed, proof)
+    return _start(signed, proof, made)
 
 
 # --- what is given --------------------------------------------------------------------------------
@@ -121,7 +122,9 @@ def _show(scan: Scan) -> None:
 # --- what is asked for ----------------------------------------------------------------------------
 
 
-def _as_given(draft: Draft, given: Mapping[str, str], *, asks: bool) -> tuple[Signed, Proof]:
+def _as_given(
+    draft: Draft, given: Mapping[str, str], made: Mapping[str, str], *, asks: bool
+) -> tuple[Signed, Proof]:
     """The account with what is given, once the platform takes it.
 
     Raises:
@@ -131,7 +134,7 @@ def _as_given(draft: Draft, given: Mapping[str, str], *, asks: bool) -> tuple[Si
     from bridge.signing import with_given
 
     try:
-        signed = with_given(draft, {**_made(draft), **given})
+        signed = with_given(draft, {**made, **given})
     except ConfigError as error:
         raise ConfigError(f"{error} (how to give it: turnbridge channels login --help)") from error
     try:
@@ -140,7 +143,9 @@ def _as_given(draft: Draft, given: Mapping[str, str], *, asks: bool) -> tuple[Si
         raise _unsaved(error) from error
 
 
-def _by_person(draft: Draft, given: Mapping[str, str], *, asks: bool) -> tuple[Signed, Proof]:
+def _by_person(
+    draft: Draft, given: Mapping[str, str], made: Mapping[str, str], *, asks: bool
+) -> tuple[Signed, Proof]:
     """As ``_as_given``, with what a person adds, who is asked again for what is wrong and for nothing else.
 
     Raises:
@@ -150,7 +155,7 @@ def _by_person(draft: Draft, given: Mapping[str, str], *, asks: bool) -> tuple[S
     from bridge.signing import with_given
     from bridge.tables import TableError
 
-    made, wanted = _made(draft), draft.wanted()
+    wanted = draft.wanted()
     answers = {each.key: _answer(each, made) for each in wanted if each.key not in given}
     while True:
         known = {**made, **given, **{key: text for key, text in answers.items() if text}}
@@ -171,10 +176,10 @@ def _by_person(draft: Draft, given: Mapping[str, str], *, asks: bool) -> tuple[S
             asks = _asks_again(error)
 
 
-def _made(draft: Draft) -> dict[str, str]:
-    if draft.saved:
-        return {}
-    return {key: value for key, value in draft.spec.fresh().items() if key not in draft.environ}
+def _made(draft: Draft, given: Mapping[str, str]) -> dict[str, str]:
+    """Secrets that this side makes, for those that are nowhere yet."""
+    fresh = draft.spec.fresh({**draft.table, **given})
+    return {key: text for key, text in fresh.items() if key not in draft.saved and key not in draft.environ}
 
 
 def _named(error: TableError) -> set[str]:
@@ -247,7 +252,8 @@ def _checked(signed: Signed, *, asks: bool) -> Proof:
     return proof
 
 
-def _start(signed: Signed, proof: Proof) -> int:
+def _start(signed: Signed, proof: Proof, made: Mapping[str, str]) -> int:
+    from bridge.accounts import secrets_of
     from bridge.signing import route_of
 
     draft = signed.draft
@@ -257,6 +263,9 @@ def _start(signed: Signed, proof: Proof) -> int:
         if draft.spec.credentials.model_fields
         else f"{id_} is signed in: it needs no secrets"
     )
+    texts = {*secrets_of(signed.credentials)}
+    if used := [key for key, text in made.items() if text in texts]:
+        print(f"Made for it: {', '.join(used)}: give the other side the same")
     if proof.is_pushed and draft.spec.credentials.model_fields:
         print(f"Have the platform send to: {route_of(signed)}")
     try:

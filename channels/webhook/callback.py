@@ -43,7 +43,7 @@ class WebhookCallback(Webhook):
         if not self._callback_keys:
             raise ConfigError(
                 f"{at.account} has a callback_url and no credential callback_secrets, which sign its posts: "
-                "whsec_ and base64 of 32 random bytes, see docs/webhook.md"
+                f"have them made: turnbridge channels login {at.account}"
             )
         super().__init__(settings, credentials, http, Shelf.of(at, self._callback_keys))
         self._url, self._breaker = settings.callback_url, Breaker()

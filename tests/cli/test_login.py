@@ -345,9 +345,29 @@ async def test_without_an_answer_a_person_may_save_it_unchecked_or_give_up(
 async def test_settings_that_do_not_fit_the_secrets_are_exit_code_2(
     home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pipe(monkeypatch, lines(callback_url="https://shop.example/bot"))
+    pipe(monkeypatch, lines(callback_url="https://shop.example/bot", callback_secrets=""))
     assert await login(home, "webhook:shop") == 2
     assert "callback_secrets" in capsys.readouterr().err
+
+
+def test_what_signs_the_posts_to_a_callback_is_made_when_it_is_needed(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe(monkeypatch, lines(callback_url="https://shop.example/bot"))
+    assert run(home, "webhook:posted") == 0
+    assert saved(home, "webhook", "posted").keys() == {"secrets", "callback_secrets"}
+    said = capsys.readouterr().out
+    assert "Made for it: secrets, callback_secrets" in said
+    assert "whsec_" not in said
+    pipe(monkeypatch)
+    assert run(home, "webhook:asked") == 0
+    before = saved(home, "webhook", "asked")
+    pipe(monkeypatch, lines(callback_url="https://shop.example/bot"))
+    capsys.readouterr()
+    assert run(home, "webhook:asked") == 0
+    after = saved(home, "webhook", "asked")
+    assert after == {**before, "callback_secrets": after["callback_secrets"]}
+    assert "Made for it: callback_secrets" in capsys.readouterr().out
 
 
 async def test_a_scan_makes_the_bot_its_owner_and_asks_for_the_rest(

@@ -236,7 +236,6 @@ CommonEvent = (
     | AssistantDelta
     | AssistantCompleted
     | ToolProposed
-    | ApprovalRequested
     | ToolStarted
     | ToolProgress
     | ToolCompleted
@@ -250,4 +249,4 @@ CommonEvent = (
 )
 """Those that `ours` leaves as they are."""
 
-ServerEvent = Annotated[DaemonStatusEvent | CommonEvent, Field(discriminator="type")]
+ServerEvent = Annotated[DaemonStatusEvent | ApprovalRequested | CommonEvent, Field(discriminator="type")]

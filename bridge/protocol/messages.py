@@ -119,9 +119,10 @@ CommonMessage = (
     | QueueRemove
     | SessionPause
     | TurnCancel
-    | ApprovalResolve
     | SessionClear
 )
 """Those that `ours` leaves as they are."""
 
-ClientMessage = Annotated[DaemonControl | SessionStart | CommonMessage, Field(discriminator="type")]
+ClientMessage = Annotated[
+    DaemonControl | SessionStart | ApprovalResolve | CommonMessage, Field(discriminator="type")
+]

@@ -161,6 +161,26 @@ class TurnSteered(events.SessionEvent):
     turn_id: str
 
 
+class ApprovalOption(Wire):
+    """One answer to a question: ``label`` is what a person reads."""
+
+    id: str
+    label: str
+    allows: bool
+
+
+class ApprovalRequested(events.ApprovalRequested):
+    """``options`` are the answers that there are; without any it is yes or no."""
+
+    options: Items[ApprovalOption] = ()
+
+
+class ApprovalResolve(messages.ApprovalResolve):
+    """``option`` is the id of one, which must agree with ``approved``; absent: the first that does."""
+
+    option: Maybe[str] = None
+
+
 class ComponentHealth(shared.ComponentHealth):
     """``queue_depth`` counts the messages that wait, ``dead_letters`` the parts that were given up.
 
@@ -242,9 +262,12 @@ class DaemonStatusEvent(events.DaemonStatusEvent):
 
 
 ClientMessage = Annotated[
-    DaemonControl | SessionStart | TurnSteer | messages.CommonMessage, Field(discriminator="type")
+    DaemonControl | SessionStart | TurnSteer | ApprovalResolve | messages.CommonMessage,
+    Field(discriminator="type"),
 ]
-ServerEvent = Annotated[DaemonStatusEvent | TurnSteered | events.CommonEvent, Field(discriminator="type")]
+ServerEvent = Annotated[
+    DaemonStatusEvent | TurnSteered | ApprovalRequested | events.CommonEvent, Field(discriminator="type")
+]
 
 
 class UnknownEvent(Wire):

@@ -1,16 +1,13 @@
 """An agent's tool calls: proposed, judged, run and reported, one after the other."""
 
 import asyncio
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bridge.agents.contract import AgentError, HistoryEntry, Role, ToolCall
-from bridge.protocol import json_rules
-from bridge.protocol.errors import ProtocolError
+from bridge.agents.contract import AgentError, HistoryEntry, OwnCall, Role, ToolCall
+from bridge.protocol import ours
 from bridge.protocol.events import (
-    ApprovalRequested,
     ToolCompleted,
     ToolProgress,
     ToolProposed,
@@ -19,12 +16,13 @@ from bridge.protocol.events import (
 )
 from bridge.protocol.helpers import reply_attachment
 from bridge.sessions.approvals import DENIED, Decision, decide
+from bridge.sessions.arguments import plain
+from bridge.sessions.own_calls import OwnCalls
 from bridge.sessions.progress import Progress, one_line
 from bridge.sessions.scope import TurnScope, whole
-from bridge.tools.contract import ArgumentsError, CallPlace, Tool, ToolResult, read_arguments
+from bridge.tools.contract import ArgumentsError, CallPlace, Risk, Tool, ToolResult, read_arguments
 
 STEP_CALLS = 32
-ARGUMENT_BYTES = 262_144
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +33,13 @@ class Call:
 
 
 class Calls:
-    """The Gate of a turn. Calls made at the same time wait for each other."""
+    """The Gate of a turn. Calls made at the same time wait for each other; the agent's own do not."""
 
     def __init__(self, scope: TurnScope) -> None:
         self._scope = scope
         self._one_by_one = asyncio.Lock()
         self._expected: dict[str, ToolCall] = {}
+        self._own = OwnCalls(scope)
 
     def expect(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
         """The calls of a step, as they are made and stored.
@@ -51,7 +50,7 @@ class Calls:
         if len(calls) > STEP_CALLS:
             raise AgentError("tool_limit", f"the agent asked for over {STEP_CALLS} calls at once")
         asked = tuple(
-            ToolCall(name=whole(call.name), arguments=_plain(call.arguments), call_id=whole(call.call_id))
+            ToolCall(name=whole(call.name), arguments=plain(call.arguments), call_id=whole(call.call_id))
             for call in calls
         )
         self._expected = {call.call_id: call for call in asked}
@@ -69,6 +68,14 @@ class Calls:
             result = await self._judge(proposed)
             await self._report(call_id, name, result)
             return result
+
+    async def own(self, call: ToolCall, risk: Risk, summary: str) -> OwnCall:
+        """See ``Gate``."""
+        return await self._own.propose(call, risk, summary)
+
+    async def finish(self) -> None:
+        """Complete what the agent left open; raises nothing of the turn's."""
+        await self._own.finish()
 
     async def _judge(self, proposed: ToolProposed) -> ToolResult:
         """What comes of the call, up to and without its report."""
@@ -94,7 +101,7 @@ class Calls:
 
         async def announce(approval_id: str) -> Sequence[TurnEvent]:
             requested = await self._scope.send(
-                ApprovalRequested,
+                ours.ApprovalRequested,
                 approval_id=approval_id,
                 call_id=call.call_id,
                 name=call.tool.name,
@@ -104,7 +111,8 @@ class Calls:
             )
             return proposed, requested
 
-        return await context.approvals.ask(announce, context.services.table.approval_seconds)
+        answer = await context.approvals.ask(announce, context.services.table.approval_seconds)
+        return answer.approved
 
     async def _run(self, call: Call) -> ToolResult:
         async def show(text: str) -> None:
@@ -136,19 +144,3 @@ class Calls:
         attachment = reply_attachment(name, result.success, result.output)
         if attachment is not None:
             self._scope.copies.append(attachment.path)
-
-
-def _plain(arguments: Any) -> Any:
-    """``arguments`` as the wire and the store can hold them: lone surrogates become ``?``.
-
-    Raises:
-        AgentError: ``tool_limit``: they are too large, too deep, or no JSON.
-    """
-    data = json.dumps([arguments], ensure_ascii=False).encode(errors="replace")
-    if len(data) - len("[]") > ARGUMENT_BYTES:
-        raise AgentError("tool_limit", f"a call's arguments are over {ARGUMENT_BYTES} bytes")
-    try:
-        json_rules.parse(data)
-    except ProtocolError as error:
-        raise AgentError("tool_limit", "a call's arguments are no JSON that can be passed on") from error
-    return json.loads(data)[0]

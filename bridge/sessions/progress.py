@@ -8,7 +8,7 @@ from bridge.clock import Clock
 from bridge.protocol.limits import PROGRESS_LINE_BYTES, PROGRESS_TEXT_BYTES
 
 PACE_SECONDS = 0.5
-_KEPT_LINES = PROGRESS_TEXT_BYTES + 2  # not even empty ones all fit, so that the loss of others shows
+KEPT_LINES = PROGRESS_TEXT_BYTES + 2  # not even empty ones all fit, so that the loss of others shows
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # and what UTF-8 cannot hold
 
@@ -24,7 +24,7 @@ class Progress:
     async def line(self, text: str) -> None:
         """Take a line without waiting for the client."""
         self._lines.append(one_line(text))
-        del self._lines[:-_KEPT_LINES]
+        del self._lines[:-KEPT_LINES]
         self._more.set()
 
     async def run(self) -> None:

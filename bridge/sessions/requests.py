@@ -18,7 +18,7 @@ from bridge.sessions.session import Session
 log = get_logger(__name__)
 
 Queued = messages.QueueUpdate | messages.QueueMove | messages.QueueRemove | messages.SessionPause
-OfSession = messages.TurnStart | ours.TurnSteer | messages.ApprovalResolve | messages.SessionClear | Queued
+OfSession = messages.TurnStart | ours.TurnSteer | ours.ApprovalResolve | messages.SessionClear | Queued
 
 
 class FatalError(Exception):
@@ -105,8 +105,8 @@ class Requests:
                 await session.start_turn(message)
             case ours.TurnSteer():
                 session.active(message.turn_id).steer(message)
-            case messages.ApprovalResolve():
-                session.context.approvals.resolve(message.approval_id, message.approved)
+            case ours.ApprovalResolve():
+                session.context.approvals.resolve(message.approval_id, message.approved, message.option)
             case messages.SessionClear():
                 await session.clear(message)
             case messages.QueueUpdate():

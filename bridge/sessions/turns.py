@@ -29,7 +29,10 @@ class TurnRun:
         files = await asyncio.to_thread(self._files)
         self.scope.add(HistoryEntry(role=Role.USER, text=self.scope.work.prompt, files=files))
         agent = self.scope.context.services.agent
-        usage = await agent.run(self._turn(files), self, self._calls)
+        try:
+            usage = await agent.run(self._turn(files), self, self._calls)
+        finally:
+            await self._calls.finish()
         if self._preview or self.scope.said is None:  # every step ends with its whole text
             await self.completed("".join(self._preview))
         self.usage = usage

@@ -22,6 +22,7 @@ SWITCH = (
     b'{"type":"daemon.control","request_id":"r","command":{"action":"channel_set","channel":"c",'
     b'"account":"a","enabled":true,"workspace":null%b}}'
 )
+RESOLVE = b'{"type":"approval.resolve","request_id":"r","session_id":"s","approval_id":"a","approved":true%b}'
 START = b'{"type":"session.start","request_id":"r","cwd":"/w","channel":"Lark"%b}'
 
 
@@ -30,6 +31,7 @@ START = b'{"type":"session.start","request_id":"r","cwd":"/w","channel":"Lark"%b
     [
         (SWITCH, b',"senders":"list"'),
         (START, b',"chat":{"channel":"feishu","account":"main","conversation":"oc_1"}'),
+        (RESOLVE, b',"option":"once"'),
     ],
 )
 def test_an_added_field_of_a_message_is_read_by_us_and_dropped_by_older_readers(
@@ -92,6 +94,16 @@ def test_the_extended_types_are_still_the_published_ones() -> None:
     assert issubclass(ours.ChannelSet, commands.ChannelSet)
     assert issubclass(ours.ComponentHealth, shared.ComponentHealth)
     assert issubclass(ours.DaemonStatusEvent, events.DaemonStatusEvent)
+
+
+def test_the_options_of_a_question_are_read_by_us_and_dropped_by_older_readers() -> None:
+    head = b'{"type":"approval.requested","request_id":"r","session_id":"s","turn_id":"t","seq":1,'
+    head += b'"approval_id":"a","call_id":"c","name":"shell","risk":"process","cwd":"/w","summary":"x"'
+    line = head + b',"options":[{"id":"1","label":"Yes","allows":true}]}'
+    read = ours.read_server_event(line)
+    assert isinstance(read, ours.ApprovalRequested)
+    assert read.options == (ours.ApprovalOption(id="1", label="Yes", allows=True),)
+    assert (write(read), write(read_server_event(line))) == (line, head + b"}")
 
 
 def test_an_event_of_an_unknown_type_can_be_skipped() -> None:

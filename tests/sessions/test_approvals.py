@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from bridge.channel.testing.clock import settle
-from bridge.sessions.approvals import Approvals, Decision, Policy, decide
+from bridge.sessions.approvals import Answer, Approvals, Decision, Policy, decide
 from bridge.sessions.errors import RequestError
 from bridge.tools.contract import Risk
 
@@ -36,7 +36,7 @@ async def test_each_question_is_answered_by_the_id_that_was_given_out() -> None:
         await settle()
         approvals.resolve(ids[1], True)
         approvals.resolve(ids[0], False)
-    assert (first.result(), second.result()) == (False, True)
+    assert (first.result(), second.result()) == (Answer(False), Answer(True))
 
 
 async def test_a_question_is_answered_once() -> None:
@@ -50,7 +50,7 @@ async def test_a_question_is_answered_once() -> None:
         assert error.value.code == "approval_not_found"
         return ()
 
-    assert await approvals.ask(announce, 0) is True
+    assert await approvals.ask(announce, 0) == Answer(True)
 
 
 async def test_cancelling_withdraws_the_question() -> None:
@@ -75,6 +75,6 @@ async def test_a_question_that_nobody_answers_in_time_is_denied_and_withdrawn() 
         ids.append(approval_id)
         return ()
 
-    assert await approvals.ask(announce, 0.01) is False
+    assert await approvals.ask(announce, 0.01) == Answer(False)
     with pytest.raises(RequestError):
         approvals.resolve(ids[0], True)

@@ -9,7 +9,8 @@ import pytest
 
 from bridge.agents.contract import AgentUsage, Gate, Role, Sink, ToolCall, Turn
 from bridge.config import SessionsTable
-from bridge.sessions.calls import ARGUMENT_BYTES, STEP_CALLS
+from bridge.sessions.arguments import ARGUMENT_BYTES
+from bridge.sessions.calls import STEP_CALLS
 from bridge.tools.contract import Arguments, CallPlace, Risk, Tool, ToolResult
 from tests.sessions.attaching import attaching_tools
 from tests.sessions.wire import ENDS, Client, Event, ScriptedAgent, serving

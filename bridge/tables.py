@@ -32,6 +32,17 @@ _COUNTED = re.compile(r" after validation, not \d+$")
 _SUBJECT = re.compile(r"^(Tuple|List|Set|String|Dictionary) should ")
 _PLACE = re.compile(r"\(at (line \d+, column \d+|end of document)\)")
 _BEGINNING = re.compile(r"'\^([A-Za-z0-9_-]+)\[")
+_FORMS = {
+    "tuple_type": '["…"]',
+    "bool_type": "true",
+    "int_type": "1",
+    "int_from_float": "1",
+    "float_type": "1.5",
+    "string_type": '"…"',
+    "dict_type": "{…}",
+    "model_type": "{…}",
+}  # of what a value must be, by the library's word for that
+_BARE = re.compile(r"[A-Za-z0-9_.-]+")
 _BROKEN = {
     "Cannot overwrite a value": "this key is there twice",
     "Duplicate inline table key": "this key is there twice",
@@ -112,6 +123,7 @@ def validate(model: type[M], table: Any, path: Path, where: str = "", *, strict:
 def _explain(error: ValidationError, model: type[BaseModel], path: Path, where: str) -> list[str]:
     """One line for each key: what the members of a union have to say is put together."""
     reasons: dict[str, dict[str, None]] = {}
+    forms: dict[str, str] = {}
     items = error.errors(include_url=False, include_context=False, include_input=False)
     for item in items:
         if item["type"] == "too_short" and any(_is_inside(each["loc"], item["loc"]) for each in items):
@@ -120,7 +132,29 @@ def _explain(error: ValidationError, model: type[BaseModel], path: Path, where: 
         dotted = ".".join(filter(None, [where, *keys])) or "the whole file"
         reason = _reason(item["type"], item["msg"], keys, holder)
         reasons.setdefault(dotted, {})[_of_entry(item["loc"], reason)] = None
-    return [f"{path}: {key}: {_together(list(texts))}" for key, texts in reasons.items()]
+        if keys and (form := _form(item["type"], item["loc"], holder, path)):
+            forms[dotted] = _shown(form, dotted, path)
+    return [f"{path}: {key}: {_together(list(texts))}{forms.get(key, '')}" for key, texts in reasons.items()]
+
+
+def _form(kind: str, loc: tuple[int | str, ...], holder: type[BaseModel], path: Path) -> str:
+    """A value of the right form: the default of a key that has a plain one; "" where none can be shown."""
+    form = _FORMS.get(kind, "")
+    if form and isinstance(loc[-1], int):
+        return f"[{form}]"
+    field = holder.model_fields.get(str(loc[-1]))
+    default = field.default if field and path.suffix == ".toml" else None
+    return json.dumps(default) if form and default and isinstance(default, str | int | float) else form
+
+
+def _shown(form: str, dotted: str, path: Path) -> str:
+    """How it is written there: in the settings as TOML, in a file of secrets as JSON."""
+    key = dotted.rpartition(".")[2]
+    if path.suffix == ".json":
+        return f', as in: "{key}": {form}'
+    if not _BARE.fullmatch(dotted):
+        return ""
+    return f", as in: [{dotted}]" if form == "{…}" else f", as in: {key} = {form}"
 
 
 def _of_entry(loc: tuple[int | str, ...], reason: str) -> str:

@@ -237,7 +237,7 @@ def test_mistakes_of_every_kind_are_told_together(home: Home) -> None:
     found = one(home, {"ownr": "u1", "base": 3})
     assert isinstance(found, BrokenAccount)
     assert [line.partition(": ")[2] for line in found.reasons] == [
-        "channels.pigeon.main.base: must be a string",
+        'channels.pigeon.main.base: must be a string, as in: base = "…"',
         "channels.pigeon.main.ownr: no such setting: did you mean owner?",
         "token: missing: set it",
         "tokn: no such setting: did you mean token?",

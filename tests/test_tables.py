@@ -13,6 +13,7 @@ SECRET = "hunter2-hunter2"
 FILE = Path("settings.toml")
 
 
+KEYS = 'keys: entry 2: must be a string; entry 3: must have at least 1 character, as in: keys = ["…"]'
 Key = Annotated[str, Field(min_length=1, pattern="^[a-z]*$")]
 
 
@@ -24,8 +25,8 @@ class Inner(BaseModel):
 class Model(BaseModel):
     model_config = ConfigDict(extra="forbid")
     enabled: bool = True
-    port: int = 1
-    wait_seconds: float = 1.0
+    port: int = 8470
+    wait_seconds: float = 2.5
     name: str = ""
     who: Literal["owner", "anyone"] | tuple[str, ...] = "owner"
     media: Inner = Inner()
@@ -155,20 +156,25 @@ def test_a_good_table_becomes_its_model() -> None:
         ({"zzz": SECRET}, "zzz: no such setting: remove it"),
         ({"media": {"keep_day": 1}}, "media.keep_day: no such setting: did you mean keep_days?"),
         ({"media": {"keep_days": 0}}, "media.keep_days: must be greater than or equal to 1"),
-        ({"media": 3}, "media: must be a table"),
-        ({"enabled": "yes"}, "enabled: must be a boolean"),
-        ({"port": "80"}, "port: must be a whole number"),
-        ({"port": 1.5}, "port: must be a whole number"),
-        ({"name": 5}, "name: must be a string"),
-        ({"who": "nobody"}, "who: must be 'owner' or 'anyone', or a list"),
-        ({"who": ["a", 2, 3]}, "who: entry 2: must be a string; entry 3: must be a string"),
-        ({"free": {"a": {"b": "c"}}}, "free.a.b: must be a whole number"),
-        ({"free": {"a": 1}}, "free.a: must be a table"),
+        ({"media": 3}, "media: must be a table, as in: [media]"),
+        ({"enabled": "yes"}, "enabled: must be a boolean, as in: enabled = true"),
+        ({"port": "80"}, "port: must be a whole number, as in: port = 8470"),
+        ({"port": 1.5}, "port: must be a whole number, as in: port = 8470"),
+        ({"wait_seconds": "1"}, "wait_seconds: must be a number, as in: wait_seconds = 2.5"),
+        ({"name": 5}, 'name: must be a string, as in: name = "…"'),
+        ({"who": "nobody"}, "who: must be 'owner' or 'anyone', or a list, as in: who = [\"…\"]"),
+        (
+            {"who": ["a", 2, 3]},
+            'who: entry 2: must be a string; entry 3: must be a string, as in: who = ["…"]',
+        ),
+        ({"free": {"a": {"b": "c"}}}, "free.a.b: must be a whole number, as in: b = 1"),
+        ({"free": {"a": 1}}, "free.a: must be a table, as in: [free.a]"),
+        ({"free": {"a b": 1}}, "free.a b: must be a table"),
         ({"keys": []}, "keys: must have at least 1 item"),
         ({"keys": ["a", "b", "c"]}, "keys: must have at most 2 items"),
         ({"keys": [""]}, "keys: entry 1: must have at least 1 character"),
         ({"keys": ["a", "A"]}, "keys: entry 2: must match pattern '^[a-z]*$'"),
-        ({"keys": ["a", 1, ""]}, "keys: entry 2: must be a string; entry 3: must have at least 1 character"),
+        ({"keys": ["a", 1, ""]}, KEYS),
         ({"app": SECRET}, "app: must begin with app_, as the platform gives it"),
         ({"name": "unfit"}, "the whole file: name needs a port"),
         ([], "the whole file: must be a table"),
@@ -180,13 +186,27 @@ def test_each_wrong_key_is_named_with_what_it_must_be(table: Any, line: str) -> 
 
 def test_all_problems_are_told_at_once_under_the_tables_own_name() -> None:
     lines = refusal(Model, {"port": "x", "name": 1}, "channels.x.y")
-    assert lines == ["channels.x.y.port: must be a whole number", "channels.x.y.name: must be a string"]
+    assert lines == [
+        "channels.x.y.port: must be a whole number, as in: port = 8470",
+        'channels.x.y.name: must be a string, as in: name = "…"',
+    ]
+    assert refusal(Model, {"media": 1}, "channels.x.y") == [
+        "channels.x.y.media: must be a table, as in: [channels.x.y.media]"
+    ]
     assert refusal(Model, {"name": "unfit"}, "channels.x.y") == ["channels.x.y: name needs a port"]
 
 
 def test_what_comes_as_text_may_be_read_less_strictly() -> None:
     assert validate(Model, {"port": "80"}, FILE, strict=False).port == 80
-    assert refusal(Model, {"port": "80"}) == ["port: must be a whole number"]
+    assert refusal(Model, {"port": "80"}) == ["port: must be a whole number, as in: port = 8470"]
+
+
+def test_in_a_file_of_secrets_the_form_is_json() -> None:
+    with pytest.raises(TableError) as caught:
+        validate(Model, {"keys": [1], "port": "x", "media": 1}, Path("main.json"))
+    assert [line.partition(", as in: ")[2] for line in caught.value.lines] == [
+        '"port": 1', '"media": {…}', '"keys": ["…"]'
+    ]  # fmt: skip
 
 
 def test_what_is_missing_is_named() -> None:

@@ -74,7 +74,7 @@ def test_mistakes_of_the_daemon_and_of_accounts_are_told_in_one_go(
     assert [line.removeprefix(f"{home.config}: ") for line in lines] == [
         "web.prot: no such setting: did you mean port?",
         "nonsense: no such setting: remove it",
-        "channels.webhook.demo.senders: entry 2: must be a string",
+        'channels.webhook.demo.senders: entry 2: must be a string, as in: senders = ["…"]',
         "agents.ecko: there is no agent called 'ecko'; installed: echo",
     ]
 
@@ -97,7 +97,7 @@ def test_every_problem_of_accounts_and_agents_is_a_line(
     assert code == 2
     assert [line.removeprefix(f"{home.config}: ") for line in lines] == [
         f"channels.pidgeon: no such channel: installed are: {', '.join(channels().names())}",
-        "channels.webhook.demo.enabled: must be a boolean",
+        "channels.webhook.demo.enabled: must be a boolean, as in: enabled = true",
         "channels.webhook.demo.ownr: no such setting: did you mean owner?",
         f"{home.credentials('webhook', 'none')} is missing: create it with mode 0600",
         "agents.echo.x: no such setting: remove it",

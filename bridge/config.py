@@ -6,16 +6,20 @@ its raw values are kept. Every text of a ``ConfigError`` names the file and the 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from bridge.tables import TableError, parse, validate
 
 Positive = Annotated[int, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")
+_MCP_NAME = re.compile(r"[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*")
+_SECRET = re.compile(r"auth|token|secret|passw|cookie|key", re.IGNORECASE)
 
 
 class Table(BaseModel):
@@ -129,6 +133,61 @@ class NoticesTable(Table):
     accounts: Annotated[tuple[str, ...], AfterValidator(_accounts)] = ()  # the first that has contact
 
 
+class Variable(Table):
+    """A value that stands in the environment, under the name ``env``."""
+
+    env: Annotated[str, Field(min_length=1, pattern=r"^[^=\x00]+$")]
+
+
+def _unsecret(headers: dict[str, str | Variable]) -> dict[str, str | Variable]:
+    for name, value in headers.items():
+        if not _HEADER.fullmatch(name):
+            raise ValueError(f"{name!r} is no header's name")
+        if isinstance(value, str) and _SECRET.search(name):
+            raise ValueError(f'{name} is a secret: {{ env = "NAME" }}, or a private file')
+        if isinstance(value, str) and not value.isprintable():
+            raise ValueError(f"{name} has characters that no header may have")
+    return headers
+
+
+class McpTable(Table):
+    """``[mcp.<name>]``: a server of tools, a program (``command``) or at an address (``url``)."""
+
+    enabled: bool = True
+    command: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()  # the names of variables that the program is given, beside a few plain ones
+    cwd: str = ""  # "": the workspace of [daemon]
+    url: str = ""
+    headers: Annotated[dict[str, str | Variable], AfterValidator(_unsecret)] = {}
+    bearer: Variable | None = None
+    tools: tuple[str, ...] = ()  # none: all of them ...
+    disabled: tuple[str, ...] = ()  # ... but these
+    read_only: tuple[str, ...] = ()  # which change nothing: never asked about in a chat
+    call_seconds: Annotated[float, Field(gt=0, le=86_400)] = 120.0
+    start_seconds: Annotated[float, Field(gt=0, le=600)] = 30.0
+
+    @model_validator(mode="after")
+    def _is_one_kind(self) -> McpTable:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("needs a command or a url, and not both")
+        if self.command and not (self.command[0] and "\0" not in "".join((*self.command, self.cwd))):
+            raise ValueError("command must begin with a program")
+        if self.command and (self.headers or self.bearer):
+            raise ValueError("headers and bearer are for a url: give a program variables with env")
+        if self.url and (self.env or self.cwd):
+            raise ValueError("env and cwd are for a command")
+        if self.url and not _is_base(self.url.partition("?")[0]):
+            raise ValueError("url must be an address such as https://mcp.example.org/mcp, without login")
+        return self
+
+
+def _mcp_name(name: str) -> str:
+    """A server's name is what its tools' names begin with, before two underscores."""
+    if not _MCP_NAME.fullmatch(name) or len(name) > 32:
+        raise ValueError("a server's name has up to 32 letters, digits, - and single _ inside: rename it")
+    return name
+
+
 class LogTable(Table):
     """``[log]``"""
 
@@ -145,8 +204,14 @@ class Config(Table):
     sessions: SessionsTable = SessionsTable()
     notices: NoticesTable = NoticesTable()
     log: LogTable = LogTable()
+    mcp: dict[Annotated[str, AfterValidator(_mcp_name)], McpTable] = {}
     agents: dict[str, dict[str, Any]] = {}
     channels: dict[str, dict[str, dict[str, Any]]] = {}
+
+    @property
+    def shared(self) -> Config:
+        """Without the accounts' own tables: what is kept for as long as they run."""
+        return self.model_copy(update={"channels": {}})
 
 
 def load(path: Path) -> Config:

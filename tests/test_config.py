@@ -1,10 +1,11 @@
 """The settings file: defaults, bounds, and the shape of the tables that are read with other models."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from bridge.config import Config, load, load_all
+from bridge.config import Config, Variable, load, load_all
 from bridge.errors import ConfigError
 from bridge.tables import TableError
 
@@ -94,3 +95,38 @@ def test_an_account_for_notices_is_named_with_its_channel(tmp_path: Path, name: 
     assert load(good).notices.accounts == ("feishu:main",)
     with pytest.raises(ConfigError, match=r"notices\.accounts: must be accounts by channel and name"):
         load(write(tmp_path, f'[notices]\naccounts = ["{name}"]\n'))
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ("", "needs a command or a url, and not both"),
+        ('command = ["x"]\nurl = "http://a.example"', "needs a command or a url, and not both"),
+        ('command = [""]', "command must begin with a program"),
+        ('command = ["x"]\nbearer = {env = "A"}', "give a program variables with env"),
+        ('url = "http://a.example"\nenv = ["A"]', "env and cwd are for a command"),
+        ('url = "ftp://a.example"', "url must be an address"),
+        ('url = "http://a.example"\nheaders = {X-Api-Key = "v"}', "X-Api-Key is a secret"),
+        ('url = "http://a.example"\nheaders = {"a b" = "v"}', "'a b' is no header's name"),
+        ('url = "http://a.example"\nheaders = {X-A = "a\\nb"}', "characters that no header may have"),
+        ('url = "http://a.example"\nbearer = "v"', "bearer: must be a table"),
+    ],
+)
+def test_a_server_of_tools_that_nobody_could_reach_is_refused(
+    tmp_path: Path, table: str, reason: str
+) -> None:
+    with pytest.raises(ConfigError, match=r"mcp\.a\b.*" + re.escape(reason)):
+        load(write(tmp_path, f"[mcp.a]\n{table}\n"))
+
+
+def test_a_server_of_tools_is_a_program_or_at_an_address(tmp_path: Path) -> None:
+    text = '[mcp.a_b]\ncommand = ["x", "y"]\n[mcp.C-1]\nurl = "http://127.0.0.1/mcp?team=1"\n'
+    found = load(write(tmp_path, text + 'headers = {X-Team = "blue", X-Key = {env = "K"}}\n')).mcp
+    assert found["a_b"].command == ("x", "y")
+    assert found["C-1"].headers == {"X-Team": "blue", "X-Key": Variable(env="K")}
+
+
+@pytest.mark.parametrize("name", ["a__b", "_a", "a_", "a.b", "a" * 33])
+def test_a_server_s_name_is_plain_and_told_from_its_tools(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match="a server's name has"):
+        load(write(tmp_path, f'[mcp."{name}"]\ncommand = ["x"]\n'))

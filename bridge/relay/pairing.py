@@ -155,8 +155,12 @@ class Pairings:
         if message.group or pairing.state is not PairState.WAITING:
             return None
         pairing.wrong.add(message.message_id)
-        pairing.enter(pairing.state if pairing.tries_left else PairState.GUESSED)
-        return Said(say(Text.PAIR_WRONG, language))
+        if pairing.tries_left:
+            pairing.enter(pairing.state)
+            return Said(say(Text.PAIR_WRONG, language))
+        pairing.enter(PairState.GUESSED)
+        # No more than a further code would show, which is not answered any more.
+        return Said(say(Text.PAIR_GUESSED, language))
 
     def _right(
         self, pairing: Pairing, settings: ChannelSettings, message: Inbound, language: Language

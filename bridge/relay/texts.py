@@ -72,6 +72,9 @@ class Text(StrEnum):
     STATE_STOPPED = "state_stopped"
     STATE_FAILED = "state_failed"
     APPROVAL = "approval"
+    APPROVAL_ANSWER = "approval_answer"
+    APPROVAL_OPTIONS = "approval_options"
+    APPROVAL_NUMBER = "approval_number"
     APPROVAL_GIVEN = "approval_given"
     APPROVAL_DENIED = "approval_denied"
     APPROVAL_LATE = "approval_late"
@@ -99,6 +102,7 @@ class Text(StrEnum):
     PAIRED_TOOLS = "paired_tools"
     PAIRED_NO_TOOLS = "paired_no_tools"
     PAIR_WRONG = "pair_wrong"
+    PAIR_GUESSED = "pair_guessed"
     PAIR_OVER = "pair_over"
     PAIR_FAILED = "pair_failed"
 
@@ -172,8 +176,12 @@ _EN = {
     Text.STATE_STOPPED: "stopped",
     Text.STATE_FAILED: "down until somebody mends it",
     Text.APPROVAL: "May I do this? ({id})\n\nTool: {tool}\nFolder: {folder}\n{arguments}\n"
-    "Answer yes or /approve {id} to allow it, no or /deny {id} to refuse. "
-    "Without an answer within {time} I do not do it.",
+    "{answers} Without an answer within {time} I do not do it.",
+    Text.APPROVAL_ANSWER: "Answer yes or /approve {id} to allow it, no or /deny {id} to refuse.",
+    Text.APPROVAL_OPTIONS: "Answer /approve {id} and the number of one, such as /approve {id} 1; "
+    "yes and no take the first of their kind.",
+    Text.APPROVAL_NUMBER: "That is none of the answers: for {id}, write /approve {id} and a number "
+    "from 1 to {count}, or /deny {id}.",
     Text.APPROVAL_GIVEN: "Approved ({id}). I go on.",
     Text.APPROVAL_DENIED: "Refused ({id}). I do not do it.",
     Text.APPROVAL_LATE: "Nobody answered in time, so I did not do it ({id}).",
@@ -209,6 +217,8 @@ _EN = {
     Text.PAIRED_TOOLS: "In this chat I may also use tools for you, on the machine that I run on.",
     Text.PAIRED_NO_TOOLS: "I use no tools, also not for you, until that is switched on in my settings.",
     Text.PAIR_WRONG: "This code is not right. Please look at the terminal that shows it.",
+    Text.PAIR_GUESSED: "This code is not right either, and too many were wrong: the code is no longer valid. Please "
+    "have a new one shown in the terminal.",
     Text.PAIR_OVER: "This code is no longer valid. Please have a new one shown and send it in a direct chat.",
     Text.PAIR_FAILED: "You are not the owner: that could not be saved. The terminal with the code says why.",
 }
@@ -278,7 +288,11 @@ _ZH = {
     Text.STATE_STOPPED: "已停止",
     Text.STATE_FAILED: "出了故障，需要人工处理",
     Text.APPROVAL: "可以执行这个操作吗？（{id}）\n\n工具：{tool}\n目录：{folder}\n{arguments}\n"
-    "同意请回复“是”或 /批准 {id}，拒绝请回复“否”或 /拒绝 {id}。{time}内没有回复，我就不执行。",
+    "{answers}{time}内没有回复，我就不执行。",
+    Text.APPROVAL_ANSWER: "同意请回复“是”或 /批准 {id}，拒绝请回复“否”或 /拒绝 {id}。",
+    Text.APPROVAL_OPTIONS: "请回复 /批准 {id} 加序号，例如 /批准 {id} 1；"
+    "回复“是”或“否”则按第一个同意或拒绝的选项处理。",
+    Text.APPROVAL_NUMBER: "没有这个选项。请回复 /批准 {id} 加 1 到 {count} 的序号，或 /拒绝 {id}。",
     Text.APPROVAL_GIVEN: "已批准（{id}），我继续。",
     Text.APPROVAL_DENIED: "已拒绝（{id}），我不会执行。",
     Text.APPROVAL_LATE: "没有及时收到回复，因此没有执行（{id}）。",
@@ -313,6 +327,7 @@ _ZH = {
     Text.PAIRED_TOOLS: "在这个聊天里，我还可以在我所在的机器上为您使用工具。",
     Text.PAIRED_NO_TOOLS: "工具目前是关闭的，在设置里打开之前，我不会使用工具。",
     Text.PAIR_WRONG: "验证码不对，请核对终端里显示的验证码。",
+    Text.PAIR_GUESSED: "验证码仍然不对，错误次数过多，终端里的验证码已失效。请在终端重新获取一个。",
     Text.PAIR_OVER: "这个验证码已失效。请重新获取一个，并在与我的私聊中发送。",
     Text.PAIR_FAILED: "您没有成为主人：设置未能保存，原因见显示验证码的终端。",
 }

@@ -24,7 +24,9 @@ from tests.relay.harness import NAME, Desk, desk, message
 from tests.relay.test_claims import claims_of
 
 CODE = "48217730"
-WRONG, OVER = (say(text, Language.EN) for text in (Text.PAIR_WRONG, Text.PAIR_OVER))
+WRONG, GUESSED, OVER = (
+    say(text, Language.EN) for text in (Text.PAIR_WRONG, Text.PAIR_GUESSED, Text.PAIR_OVER)
+)
 WELCOME = welcome(ChannelSettings(), Language.EN)
 
 
@@ -155,10 +157,18 @@ def test_five_wrong_codes_over_all_senders_end_it_also_in_one_batch(place: Place
         assert place.hear(f"1111111{number}", f"u{number}") == Said(WRONG)
         place.hear(f"1111111{number}", f"u{number}")  # its repeat is no further try
     assert pairing.tries_left == 1
-    assert place.told("22222222") == WRONG
+    assert place.told("22222222") == GUESSED
     assert pairing.state is PairState.GUESSED
     assert place.told(CODE) == OVER
     assert place.told("33333333") is None
+
+
+def test_the_last_wrong_code_says_what_to_do_and_nothing_of_the_code_or_the_command() -> None:
+    assert "no longer valid" in GUESSED
+    assert "in the terminal" in GUESSED
+    for language in Language:
+        assert "turnbridge" not in say(Text.PAIR_GUESSED, language).lower()
+        assert not any(letter.isdigit() for letter in say(Text.PAIR_GUESSED, language))
 
 
 async def test_after_ten_minutes_the_code_is_worth_nothing(place: Place) -> None:

@@ -26,7 +26,11 @@ class AgentSettings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class TurnFile:
-    """A file the user sent. ``path`` is None where the session may not see paths. ``pixels`` for images."""
+    """A file the user sent. ``path`` is None where the session may not see paths. ``pixels`` for images.
+
+    ``picture`` is where an image's bytes are, in every session, for a model that takes images: no model is
+    ever told this path.
+    """
 
     kind: str
     path: Path | None
@@ -35,6 +39,7 @@ class TurnFile:
     size: int
     transcript: str = ""
     pixels: tuple[int, int] | None = None
+    picture: Path | None = None
 
 
 class ToolCall(BaseModel):

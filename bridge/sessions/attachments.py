@@ -53,6 +53,7 @@ def _refuse(text: str) -> RequestError:
 def describe(attachment: Attachment, *, with_path: bool) -> TurnFile:
     """What the agent is told of a file; reads an image's size, so blocking."""
     path = Path(attachment.path)
+    is_picture = attachment.kind in PICTURES
     return TurnFile(
         kind=attachment.kind,
         path=path if with_path else None,
@@ -60,7 +61,8 @@ def describe(attachment: Attachment, *, with_path: bool) -> TurnFile:
         mime=_shown(attachment.mime, NAME_CHARACTERS),
         size=attachment.size,
         transcript=_shown(attachment.transcript or "", TRANSCRIPT_CHARACTERS),
-        pixels=image_size(path) if attachment.kind in PICTURES else None,
+        pixels=image_size(path) if is_picture else None,
+        picture=path if is_picture else None,
     )
 
 

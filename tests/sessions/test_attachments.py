@@ -69,6 +69,7 @@ def test_the_agent_is_told_of_a_file_without_controls_and_bounded(file: Path) ->
 def test_a_path_is_hidden_where_the_session_has_no_tools(file: Path) -> None:
     shown = describe(attachment(file), with_path=False)
     assert shown.path is None
-    assert shown.pixels == (3, 2)
+    assert (shown.pixels, shown.picture) == ((3, 2), file)
     assert shown.transcript == ""
-    assert describe(attachment(file, kind="file"), with_path=True).pixels is None
+    other = describe(attachment(file, kind="file"), with_path=True)
+    assert (other.pixels, other.picture) == (None, None)

@@ -217,8 +217,8 @@ _EN = {
     Text.PAIRED_TOOLS: "In this chat I may also use tools for you, on the machine that I run on.",
     Text.PAIRED_NO_TOOLS: "I use no tools, also not for you, until that is switched on in my settings.",
     Text.PAIR_WRONG: "This code is not right. Please look at the terminal that shows it.",
-    Text.PAIR_GUESSED: "This code is not right either, and too many were wrong: the code is no longer valid. Please "
-    "have a new one shown in the terminal.",
+    Text.PAIR_GUESSED: "This code is not right either, and too many were wrong: the code is no longer valid. "
+    "Please have a new one shown in the terminal.",
     Text.PAIR_OVER: "This code is no longer valid. Please have a new one shown and send it in a direct chat.",
     Text.PAIR_FAILED: "You are not the owner: that could not be saved. The terminal with the code says why.",
 }

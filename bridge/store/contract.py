@@ -16,6 +16,7 @@ from enum import StrEnum
 from bridge.errors import StoreError
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId
 from bridge.store.change_steps import Changed, Edit, Effect, MessageOf, Recall, StoredMessage, TakenBack
+from bridge.store.choice_steps import Choose, Chosen, ChosenIn
 from bridge.store.dead_steps import Bury, DeadLetter, DeadLetters, Revive, Revived
 from bridge.store.forget_steps import Forget, Forgotten
 from bridge.store.owner_chat_steps import NoteOwner, Notify, OwnerChat, OwnerChats, ToldOf
@@ -26,6 +27,8 @@ from bridge.store.session_steps import (
     BindSession,
     BoundSession,
     ClearSession,
+    CompactSession,
+    ConfigureSession,
     EndTurn,
     LoadSession,
     OpenSession,
@@ -49,10 +52,15 @@ __all__ = [
     "BoundSession",
     "Bury",
     "Changed",
+    "Choose",
+    "Chosen",
+    "ChosenIn",
     "Claim",
     "ClaimVerdict",
     "ClearSession",
     "Collect",
+    "CompactSession",
+    "ConfigureSession",
     "Counts",
     "CountsOf",
     "DeadLetter",
@@ -495,6 +503,6 @@ class CountsOf(Query[Counts]):
 STEPS: tuple[type[Step[object]], ...] = (
     Bind, Claim, Recall, Edit, Start, Answer, Post, Sending, Settle, Later, Mark, Hold, Recover, Collect,
     SetIdentity, Prune, Revive, Bury, BindSession, UnbindSession, OpenSession, BeginTurn, EndTurn,
-    ClearSession, ReserveSeq, NoteOwner, Notify, Forget,
+    ClearSession, ReserveSeq, ConfigureSession, CompactSession, Choose, NoteOwner, Notify, Forget,
 )  # fmt: skip
 """Every durable step, for the crash points: before and after each."""

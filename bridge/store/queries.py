@@ -7,9 +7,10 @@ from sqlite3 import Cursor
 from typing import Any, TypeVar, cast
 
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId, TurnId
-from bridge.store import changes, dead, owner_chats
+from bridge.store import changes, choices, dead, owner_chats
 from bridge.store.contract import (
     BoundSession,
+    ChosenIn,
     Counts,
     CountsOf,
     DeadLetters,
@@ -195,5 +196,6 @@ READERS: Mapping[type[Query[object]], Callable[[Cursor, Any], object]] = {
     OwnerChats: owner_chats.owner_chats,
     ToldOf: owner_chats.told_of,
     MessageOf: changes.message_of,
+    ChosenIn: choices.chosen_in,
     SenderTurns: sender_turns,
 }

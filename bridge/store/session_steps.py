@@ -33,7 +33,7 @@ class SessionRecord:
 
     session_id: SessionId
     cwd: str
-    settings: str  # JSON: no_tools, channel, auto_approve, model …
+    settings: str  # JSON: no_tools, channel, auto_approve, agent, model …
     seq: int
 
 
@@ -76,10 +76,31 @@ class EndTurn(Step[None]):
 
 @dataclass(frozen=True, slots=True)
 class ClearSession(Step[None]):
-    """Drop all that was said, the last turn's events too; ``seq`` stays what it is now."""
+    """Drop all that was said, the last turn's events too; ``seq`` stays what it is now.
+
+    ``settings`` are those from now on, since they hold what agents remember; "": as they are.
+    """
 
     session_id: SessionId
     seq: int
+    settings: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigureSession(Step[None]):
+    """The session goes on in this folder and with these settings. Its history stays."""
+
+    session_id: SessionId
+    cwd: str
+    settings: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompactSession(Step[None]):
+    """The whole history gives way to ``entry``, which sums it up."""
+
+    session_id: SessionId
+    entry: str
 
 
 @dataclass(frozen=True, slots=True)

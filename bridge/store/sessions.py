@@ -11,6 +11,8 @@ from bridge.store.contract import (
     BeginTurn,
     BindSession,
     ClearSession,
+    CompactSession,
+    ConfigureSession,
     EndTurn,
     OpenSession,
     ReserveSeq,
@@ -99,10 +101,21 @@ def _trim(db: Cursor, step: EndTurn) -> None:
 
 
 def clear_session(db: Cursor, step: ClearSession) -> None:
-    cleared = "UPDATE sessions SET seq = ? WHERE session_id = ?"
-    _must_be_one(db.execute(cleared, (step.seq, step.session_id)).rowcount)
+    cleared = "UPDATE sessions SET seq = ?, settings = coalesce(nullif(?, ''), settings) WHERE session_id = ?"
+    _must_be_one(db.execute(cleared, (step.seq, step.settings, step.session_id)).rowcount)
     for table in ("history", "last_events"):
         db.execute(f"DELETE FROM {table} WHERE session_id = ?", (step.session_id,))  # noqa: S608 - our own names
+
+
+def configure_session(db: Cursor, step: ConfigureSession) -> None:
+    configured = "UPDATE sessions SET cwd = ?, settings = ? WHERE session_id = ?"
+    _must_be_one(db.execute(configured, (step.cwd, step.settings, step.session_id)).rowcount)
+
+
+def compact_session(db: Cursor, step: CompactSession) -> None:
+    """Refused where there is no history, which is all that there is to sum up."""
+    _must_be_one(db.execute("DELETE FROM history WHERE session_id = ?", (step.session_id,)).rowcount)
+    db.execute("INSERT INTO history (session_id, entry) VALUES (?, ?)", (step.session_id, step.entry))
 
 
 def reserve_seq(db: Cursor, step: ReserveSeq) -> None:

@@ -6,7 +6,18 @@ from collections.abc import Callable, Mapping
 from sqlite3 import Cursor
 from typing import Any, TypeVar, cast
 
-from bridge.store import accounts, changes, contract, dead, forget, messages, outbox, owner_chats, sessions
+from bridge.store import (
+    accounts,
+    changes,
+    choices,
+    contract,
+    dead,
+    forget,
+    messages,
+    outbox,
+    owner_chats,
+    sessions,
+)
 from bridge.store.contract import Step
 
 R = TypeVar("R")
@@ -40,6 +51,9 @@ TAKERS: Mapping[type[Step[object]], Callable[[Cursor, Any], object]] = {
     contract.EndTurn: sessions.end_turn,
     contract.ClearSession: sessions.clear_session,
     contract.ReserveSeq: sessions.reserve_seq,
+    contract.ConfigureSession: sessions.configure_session,
+    contract.CompactSession: sessions.compact_session,
+    contract.Choose: choices.choose,
     contract.Forget: forget.forget,
 }
 

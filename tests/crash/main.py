@@ -35,8 +35,8 @@ LIFE_SECONDS = 1.2  # the longest life after it serves, before a random kill
 STUCK_SECONDS = 30.0  # without any progress in the end; a part may wait that long for its next try
 BROKEN_STUCK_SECONDS = 2.5
 # The owner is told of a full disk, and half a minute after a start at the earliest; and an account that is
-# signed out has nothing left that could be counted.
-UNUSED = ("Notify", "Forget")
+# signed out has nothing left that could be counted. Nothing is chosen or summed up there (yet).
+UNUSED = ("Notify", "Forget", "Choose", "ConfigureSession", "CompactSession")
 SHOWN_BREACHES = 40
 OCCURRENCES = {  # steps that are taken less often in one life than the others
     "Bind": (1, 2, 4),

@@ -6,6 +6,9 @@ from bridge.ids import ConversationKey, MessageId, SessionId
 from bridge.store.contract import (
     Bind,
     BindSession,
+    Choose,
+    Chosen,
+    ChosenIn,
     Forget,
     Hold,
     IdentityOf,
@@ -69,9 +72,11 @@ class ForgetContract:
             await store.do(OpenSession(SessionRecord(SESSION, "/", "{}", 1), 1000))
             await store.do(BindSession(ACCOUNT, CHAT, SESSION, "owner", 1000))
             await store.do(NoteOwner(OwnerChat(ACCOUNT, "u", CHAT, "u", "", "en", 1000)))
+            await store.do(Choose(ACCOUNT, CHAT, Chosen(agent="fast")))
             copies, _ = await forgotten(store)
         async with opened() as store:
             assert copies == ["body"]
+            assert await store.get(ChosenIn(ACCOUNT, CHAT)) == Chosen()
             assert await store.get(OpenMessages(ACCOUNT)) == ()
             assert await open_parts(store) == ()
             assert await held(store) == []

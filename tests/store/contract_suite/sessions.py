@@ -11,6 +11,8 @@ from bridge.store.contract import (
     BindSession,
     BoundSession,
     ClearSession,
+    CompactSession,
+    ConfigureSession,
     EndTurn,
     LoadSession,
     OpenSession,
@@ -119,6 +121,33 @@ class SessionsContract:
             assert loaded is not None
             assert (loaded.history, loaded.last_turn, loaded.record.seq) == ((), (), 9)
 
+    async def test_clearing_may_change_what_is_remembered(self, opened: Open) -> None:
+        async with opened() as store:
+            await store.do(OpenSession(self.RECORD, 1000))
+            await store.do(ClearSession(SESSION, 9, '{"new": 1}'))
+            assert (await _loaded(store)).record.settings == '{"new": 1}'
+            await store.do(ClearSession(SESSION, 9))
+            assert (await _loaded(store)).record.settings == '{"new": 1}'
+
+    async def test_a_session_goes_on_in_another_folder_with_other_settings(self, opened: Open) -> None:
+        async with opened() as store:
+            await store.do(OpenSession(self.RECORD, 1000))
+            await store.do(EndTurn(SESSION, TURN, (b"1",), ("a",), 8, 2000))
+            await store.do(ConfigureSession(SESSION, "/elsewhere", '{"agent": "b"}'))
+        async with opened() as store:
+            loaded = await _loaded(store)
+            assert loaded.record == SessionRecord(SESSION, "/elsewhere", '{"agent": "b"}', 8)
+            assert (loaded.history, loaded.last_turn) == (("a",), (b"1",))
+
+    async def test_a_history_gives_way_to_what_sums_it_up(self, opened: Open) -> None:
+        async with opened() as store:
+            await store.do(OpenSession(self.RECORD, 1000))
+            await store.do(EndTurn(SESSION, TURN, (b"1",), ("a", "b"), 8, 2000))
+            await store.do(CompactSession(SESSION, "ab"))
+            await store.do(EndTurn(SESSION, TurnId("2"), (b"2",), ("c",), 9, 3000))
+        async with opened() as store:
+            assert (await _loaded(store)).history == ("ab", "c")
+
     async def test_each_use_of_a_session_is_noted(self, opened: Open) -> None:
         uses = (
             OpenSession(self.RECORD, 2000), BeginTurn(SESSION, TURN, "request", 100, 3000),
@@ -205,7 +234,8 @@ class SessionsContract:
     async def test_steps_in_a_session_that_does_not_exist_are_refused(self, opened: Open) -> None:
         steps = (
             BeginTurn(SESSION, TURN, "request", 1, 2000), EndTurn(SESSION, TURN, (b"1",), ("a",), 8, 2000),
-            ClearSession(SESSION, 9), ReserveSeq(SESSION, 9),
+            ClearSession(SESSION, 9), ReserveSeq(SESSION, 9), ConfigureSession(SESSION, "/", "{}"),
+            CompactSession(SESSION, "all"),
         )  # fmt: skip
         async with opened() as store:
             for step in steps:
@@ -215,6 +245,12 @@ class SessionsContract:
             with pytest.raises(StoreError):
                 await store.do(OpenSession(self.RECORD, 1000))
             assert await store.get(LoadSession(SESSION)) == StoredSession(self.RECORD, (), (), ())
+
+
+async def _loaded(store: Store) -> StoredSession:
+    loaded = await store.get(LoadSession(SESSION))
+    assert loaded is not None
+    return loaded
 
 
 async def _used(store: Store) -> int:

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path, PurePath
 
 from bridge.agents import echo_files, echo_text
-from bridge.agents.contract import AgentError, ToolCall
+from bridge.agents.contract import AgentError, Option, ToolCall
 from bridge.agents.echo_talk import Talk
 from bridge.ids import new_uuid
 from bridge.tools.contract import ToolResult
@@ -198,6 +198,20 @@ async def _calls(talk: Talk, given: list[str]) -> str:
     return talk.words(f"{good} of {count} calls worked.", f"{count} 次调用，成功 {good} 次。")
 
 
+async def _own(talk: Talk, given: list[str]) -> str:
+    """As an agent with tools of its own would ask: with more answers than yes and no."""
+    options = (
+        Option("once", talk.words("Yes, this once", "同意这一次"), True),
+        Option("quiet", talk.words("Yes, and say no more about it", "同意，不用再多说"), True),
+        Option("no", talk.words("No", "不同意"), False),
+    )
+    name, words = given[0], given[1:]
+    result = await talk.own(name, words, options)
+    if not result.success:
+        return talk.words(f"I did not do it: {result.output}", f"没有做：{result.output}")
+    return talk.words(f"I did {name}: {result.output}", f"做了 {name}：{result.output}")
+
+
 async def _progress(talk: Talk, given: list[str]) -> str:
     return _said(await talk.call(talk.words("I wait.", "我等着。"), "wait", {"seconds": int(given[0])}))
 
@@ -343,6 +357,14 @@ COMMANDS = (
         f"一步里调用 N 次，最多 {MOST_CALLS}，每次的参数有这么多字节",
         _calls,
         _number(MOST_CALLS, MOST_ARGUMENT_BYTES),
+    ),
+    Command(
+        "own TOOL [WORD ...]",
+        "make a call of my own, which has three answers",
+        "自调 工具 [词 ...]",
+        "做一次我自己的调用，有三种回答",
+        _own,
+        _words(1, 100),
     ),
     Command(
         "progress N",

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from bridge.agents import echo_text
-from bridge.agents.contract import Gate, HistoryEntry, Sink, ToolCall, Turn
+from bridge.agents.contract import Gate, HistoryEntry, Option, Sink, ToolCall, Turn
 from bridge.clock import Clock
-from bridge.tools.contract import ToolResult
+from bridge.tools.contract import Risk, ToolResult
 
 NO_TOOLS = "This chat has no tools, so I cannot do that here."
 NO_TOOLS_ZH = "这个聊天没有工具，我在这里做不了。"
@@ -57,6 +57,24 @@ class Talk:
             )
             return ToolResult(False, text)
         return (await self.call_all(saying, [ToolCall(name=tool, arguments=arguments)]))[0]
+
+    async def own(self, name: str, words: Sequence[str], options: Sequence[Option]) -> ToolResult:
+        """Make a call as agents do that have tools of their own: ask, go on, and say how it ended."""
+        if not self.turn.tools:
+            return ToolResult(False, self.words(NO_TOOLS, NO_TOOLS_ZH))
+        call = ToolCall(name=name, arguments={"words": list(words)})
+        own = await self._gate.own(call, Risk.PROCESS, f"{name} {' '.join(words)}".strip())
+        chosen = await own.ask(options)
+        if chosen is None or not chosen.allows:
+            result = ToolResult(
+                False, chosen.label if chosen else self.words("Nobody agreed.", "没有人同意。")
+            )
+        else:
+            await own.started()
+            await own.progress(" ".join(words))
+            result = ToolResult(True, chosen.label)
+        await own.completed(result)
+        return result
 
     async def call_all(self, saying: str, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """Say what comes, then make the calls in order, whether the session has their tools or not."""

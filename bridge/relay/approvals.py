@@ -13,12 +13,15 @@ from hashlib import sha256
 from typing import Literal, Protocol
 
 from bridge.channel import Choice, Inbound
+from bridge.channel.text import truncate
 from bridge.clock import Clock
 from bridge.ids import ConversationKey
+from bridge.protocol import ours
 from bridge.relay import payload
 from bridge.relay.ahead import Said
 from bridge.relay.commands import CommandName, command_of
 from bridge.relay.intake import Policy
+from bridge.relay.judge import Answer
 from bridge.relay.texts import Language, Text, language_of, say
 from bridge.relay.yes_no import yes_or_no
 from bridge.store.contract import OutboxPart
@@ -26,7 +29,11 @@ from bridge.store.contract import OutboxPart
 _CHARACTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that is taken for another
 _ID_CHARACTERS = 5
 _STAMP_SECONDS = 1  # platforms tell the time that roughly
+_LABEL_BYTES = 60  # of a button
 _KEPT_SECONDS = 3600  # past its time, of a question whose turn nobody took up again
+
+
+_NO = Answer(False)
 
 
 class Skewed(Protocol):
@@ -49,22 +56,30 @@ class Question:
     until: float
     reply_id: str = ""
     shown_at: float | None = None
+    options: tuple[ours.ApprovalOption, ...] = ()
     choices: tuple[Choice, ...] = ()
-    approved: bool = False
+    answer: Answer = _NO
     taken: bool = False
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def take(self, *, denied: bool = False) -> None:
         """From now on the answer stays what it is; ``denied``: there was none, which is a no."""
         if denied:
-            self.decide(False)
+            self.decide(_NO)
         self.taken = True
 
-    def decide(self, approved: bool) -> None:
+    def decide(self, answer: Answer) -> None:
         """Of answers that come at once the last one counts: whoever gave them changed their mind."""
         if not self.taken:
-            self.approved = approved
+            self.answer = answer
             self.over.set()
+
+    def option(self, number: int) -> Answer | None:
+        """The answer of that number, counted from 1."""
+        if not 1 <= number <= len(self.options):
+            return None
+        option = self.options[number - 1]
+        return Answer(option.allows, option.id)
 
 
 class Approvals:
@@ -76,14 +91,21 @@ class Approvals:
         self._policy, self._language, self._clock, self._platform = policy, language, clock, platform
         self._open: dict[str, Question] = {}
 
-    def open(self, approval_id: str, conversation: ConversationKey, seconds: float) -> Question:
+    def open(
+        self,
+        approval_id: str,
+        conversation: ConversationKey,
+        seconds: float,
+        options: tuple[ours.ApprovalOption, ...] = (),
+    ) -> Question:
         """A new question, which counts for ``seconds``; the same one where it is open already."""
         question = self._open.get(approval_id)
         if question is None:
             now = self._clock.monotonic()
             until = now + seconds
             self._open = {key: one for key, one in self._open.items() if now < one.until + _KEPT_SECONDS}
-            question = self._open[approval_id] = Question(short_id(approval_id), conversation, until)
+            question = Question(short_id(approval_id), conversation, until, options=options)
+            self._open[approval_id] = question
         return question
 
     def close(self, approval_id: str) -> None:
@@ -136,32 +158,43 @@ class Approvals:
         shown = [one for one in self._of(payload.conversation_of(message)) if self._saw(message, one)]
         if approved is None or len(shown) != 1:
             return None
-        return _decided(shown[0], approved, self._language_of(message))
+        return _decided(shown[0], Answer(approved), self._language_of(message))
 
     def _pressed(self, message: Inbound) -> Said | None:
         kind, _, rest = message.pressed.partition(":")
         approval_id, _, language = rest.rpartition(":")
-        if kind not in _PRESSED or language not in list(Language):
+        verb, _, number = kind.partition("-")
+        if verb not in _PRESSED or language not in list(Language):
             return None
         if not self._policy.is_owner(message):
             return Said(say(Text.APPROVAL_OWNER, Language(language)))
         question = self._open.get(approval_id)
         if question is None or question not in self._waiting():
             return Said(say(Text.APPROVAL_STALE, Language(language)))
-        return _decided(question, _PRESSED[kind], Language(language))
+        return self._chosen(question, _PRESSED[verb], number, Language(language))
 
     def _answered(self, message: Inbound, approved: bool, argument: str) -> Said:
         if not self._policy.is_owner(message):
             return self._said(message, Text.APPROVAL_OWNER)
-        waiting = list(self._waiting()) if argument else self._of(payload.conversation_of(message))
-        if argument:
-            waiting = [one for one in waiting if one.id == argument.lower()]
+        named, number = _words(argument)
+        waiting = list(self._waiting()) if named else self._of(payload.conversation_of(message))
+        if named:
+            waiting = [one for one in waiting if one.id == named]
         match waiting:
-            case [one] if argument or self._saw(message, one):
-                return _decided(one, approved, self._language_of(message))
+            case [one] if named or self._saw(message, one):
+                return self._chosen(one, approved, number, self._language_of(message))
             case []:
-                return self._said(message, Text.APPROVAL_STALE if argument else Text.APPROVAL_NONE)
+                return self._said(message, Text.APPROVAL_STALE if named else Text.APPROVAL_NONE)
         return self._said(message, Text.APPROVAL_WHICH, ids=_ids(waiting))
+
+    def _chosen(self, question: Question, approved: bool, number: str, language: Language) -> Said:
+        """A plain yes or no, or the option of that number, which ``/deny`` cannot make a yes."""
+        if not number:
+            return _decided(question, Answer(approved), language)
+        answer = question.option(int(number))
+        if answer is None or (answer.approved and not approved):
+            return Said(say(Text.APPROVAL_NUMBER, language, id=question.id, count=len(question.options)))
+        return _decided(question, answer, language)
 
     def _said(self, message: Inbound, text: Text, **values: object) -> Said:
         return Said(say(text, self._language_of(message), **values))
@@ -195,17 +228,37 @@ _PRESSED = {"approve": True, "deny": False}
 _ANSWERS = {CommandName.APPROVE: True, CommandName.DENY: False}
 
 
-def choices_of(approval_id: str, language: Language) -> tuple[Choice, ...]:
+def is_choice(options: Sequence[ours.ApprovalOption]) -> bool:
+    """Whether they say more than yes and no."""
+    return len(options) > 2
+
+
+def choices_of(
+    approval_id: str, options: Sequence[ours.ApprovalOption], language: Language
+) -> tuple[Choice, ...]:
     """The buttons of a question: by its whole id, so that none fits another."""
+    if is_choice(options):
+        return tuple(
+            Choice(f"approve-{number}:{approval_id}:{language}", truncate(one.label, _LABEL_BYTES))
+            for number, one in enumerate(options, 1)
+        )
     allow, refuse = say(Text.APPROVAL_ALLOW, language), say(Text.APPROVAL_REFUSE, language)
     return Choice(f"approve:{approval_id}:{language}", allow), Choice(
         f"deny:{approval_id}:{language}", refuse
     )
 
 
-def _decided(question: Question, approved: bool, language: Language) -> Said:
-    text = Text.APPROVAL_GIVEN if approved else Text.APPROVAL_DENIED
-    return Said(say(text, language, id=question.id), partial(question.decide, approved))
+def _decided(question: Question, answer: Answer, language: Language) -> Said:
+    text = Text.APPROVAL_GIVEN if answer.approved else Text.APPROVAL_DENIED
+    return Said(say(text, language, id=question.id), partial(question.decide, answer))
+
+
+def _words(argument: str) -> tuple[str, str]:
+    """The id and the option's number, "" for what there is not. No id is that short."""
+    *first, last = argument.lower().split() or [""]
+    if last.isdecimal() and len(last) < _ID_CHARACTERS:
+        return first[0] if first else "", last
+    return last, ""
 
 
 def short_id(approval_id: str) -> str:

@@ -15,9 +15,10 @@ from bridge.channel.text import truncate
 from bridge.clock import unix_ms
 from bridge.errors import StoreError
 from bridge.ids import ConversationKey, MessageId
+from bridge.protocol import ours
 from bridge.relay import outbox
-from bridge.relay.approvals import Approvals, Question, choices_of
-from bridge.relay.judge import Call
+from bridge.relay.approvals import Approvals, Question, choices_of, is_choice
+from bridge.relay.judge import Answer, Call
 from bridge.relay.outbox import Address, Content
 from bridge.relay.texts import Language, Text, duration, language_of, say
 from bridge.relay.waiting import happens
@@ -25,7 +26,7 @@ from bridge.relay.work import Work
 from bridge.store.contract import OutboxPart, Post, Reply
 
 ARGUMENT_BYTES = 1500
-_HEAD_BYTES, _NAME_BYTES, _FOLDER_BYTES = 1200, 64, 300
+_HEAD_BYTES, _NAME_BYTES, _FOLDER_BYTES, _LABEL_BYTES = 1200, 64, 300, 120
 _HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})  # what a reader does not see, or sees elsewhere
 
 
@@ -40,10 +41,10 @@ class Asking:
         reply_to = message.reply_to if message.thread else ""
         self._address = Address(key, message.to, reply_to, language_of(message.text, work.language))
 
-    async def ask(self, call: Call) -> bool:
+    async def ask(self, call: Call) -> Answer:
         """See ``Asks``. What cannot be asked is denied."""
         seconds = self._work.approval_seconds
-        question = self._approvals.open(call.approval_id, self._address.conversation, seconds)
+        question = self._approvals.open(call.approval_id, self._address.conversation, seconds, call.options)
         with standing_still(self._limit):
             try:
                 if not question.reply_id:
@@ -56,7 +57,7 @@ class Asking:
                 question.take(denied=True)
                 self._work.log.warning("approval.not_stored", reason=str(error))
         question.take()
-        return question.approved
+        return question.answer
 
     def withdraw(self, approval_id: str) -> None:
         self._approvals.close(approval_id)
@@ -68,7 +69,7 @@ class Asking:
         text = question_text(call, question.id, within, language)
         spec, caps = self._work.spec, self._work.caps
         reply = replace(outbox.compose(Content(text), self._address, spec, caps), transient=True)
-        question.choices = choices_of(call.approval_id, language)
+        question.choices = choices_of(call.approval_id, _readable(question), language)
         stored = await self._store(reply, Text.APPROVAL)
         question.reply_id = reply.reply_id  # before any of it can be shown
         self._work.log.info("approval.asked")
@@ -107,16 +108,31 @@ def standing_still(limit: asyncio.Timeout) -> Iterator[None]:
 
 def question_text(call: Call, question_id: str, within: str, language: Language) -> str:
     """The question as markdown. Nothing in it is hidden: what does not show is written as its code."""
-    arguments = _fenced(_shortened(_arguments(call), language))
     return say(
         Text.APPROVAL,
         language,
         id=question_id,
         tool=truncate(_line(call.name), _NAME_BYTES),
         folder=truncate(_line(call.folder), _FOLDER_BYTES),
-        arguments=arguments,
+        arguments=_fenced(_shortened(_arguments(call), language)),
+        answers=_answers(call, question_id, language),
         time=within,
     )
+
+
+def _readable(question: Question) -> list[ours.ApprovalOption]:
+    return [one.model_copy(update={"label": _line(one.label)}) for one in question.options]
+
+
+def _answers(call: Call, question_id: str, language: Language) -> str:
+    """How it is answered: by yes or no, and by the number of one of its options where that says more."""
+    if not is_choice(call.options):
+        return say(Text.APPROVAL_ANSWER, language, id=question_id)
+    listed = [
+        f"{number}. {truncate(_line(one.label), _LABEL_BYTES)}" for number, one in enumerate(call.options, 1)
+    ]
+    chosen = say(Text.APPROVAL_OPTIONS, language, id=question_id)
+    return "\n".join([*listed, chosen])
 
 
 def _arguments(call: Call) -> str:

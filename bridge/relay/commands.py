@@ -28,7 +28,10 @@ class CommandName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """``argument`` is the id behind ``/approve`` and ``/deny``, as it was written; "" for none."""
+    """``argument`` is what stands behind ``/approve`` and ``/deny``, "" for nothing.
+
+    It is a question's id, the number of one of its options, or both, as they were written.
+    """
 
     name: CommandName
     argument: str = ""
@@ -57,9 +60,16 @@ def parse(text: str) -> Command | None:
         return None
     word, *more = unicodedata.normalize("NFKC", text).strip().rstrip(_ENDS).split() or [""]
     name = _NAMES.get(word[1:].lower())
-    if name is None or len(more) > (1 if name in _WITH_ID else 0):
+    if name is None or not _takes(name, more):
         return None
-    return Command(name, more[0] if more else "")
+    return Command(name, " ".join(more))
+
+
+def _takes(name: CommandName, words: list[str]) -> bool:
+    """``/approve`` and ``/deny`` take an id, and an option's number behind it."""
+    return len(words) <= (1 if name in _WITH_ID else 0) or (
+        name in _WITH_ID and len(words) == 2 and words[1].isdecimal()
+    )
 
 
 def command_of(message: Inbound) -> Command | None:

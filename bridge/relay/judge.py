@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from bridge.errors import SessionError
 from bridge.protocol import ours
-from bridge.protocol.events import ApprovalRequested, ToolCompleted, ToolProposed
+from bridge.protocol.events import ToolCompleted, ToolProposed
 from bridge.protocol.helpers import CHAT_ATTACH
 
 READ_ONLY = "read_only"
@@ -18,20 +18,32 @@ READ_ONLY = "read_only"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that waits for approval. ``folder`` is where it would run; ``arguments`` are any JSON."""
+    """A call that waits for approval. ``folder`` is where it would run; ``arguments`` are any JSON.
+
+    ``options`` are its answers, where there are other ones than yes and no.
+    """
 
     approval_id: str
     name: str
     arguments: Any
     summary: str
     folder: str
+    options: tuple[ours.ApprovalOption, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``option`` is the id of the one that was chosen, "" for a plain yes or no."""
+
+    approved: bool
+    option: str = ""
 
 
 class Asks(Protocol):
     """Puts calls to the owner."""
 
-    async def ask(self, call: Call) -> bool:
-        """The owner's answer, False when none came in time; the same when asked again, until ``withdraw``.
+    async def ask(self, call: Call) -> Answer:
+        """The owner's answer, a no when none came in time; the same when asked again, until ``withdraw``.
 
         Cancelled, the question stays open.
         """
@@ -42,7 +54,7 @@ class Asks(Protocol):
         ...
 
 
-Resolve = Callable[[str, bool], Awaitable[None]]
+Resolve = Callable[[str, Answer], Awaitable[None]]
 """Answers the session server; raises SessionError."""
 
 
@@ -69,7 +81,7 @@ class Judge:
         match event:
             case ToolProposed(call_id=call_id, arguments=arguments) if event.request_id == self._request_id:
                 self._proposed[call_id] = arguments
-            case ApprovalRequested():
+            case ours.ApprovalRequested():
                 await self._judge(event)
             case ToolCompleted(call_id=call_id):
                 self._proposed.pop(call_id, None)
@@ -85,24 +97,23 @@ class Judge:
         for _, task in self._open.values():
             task.cancel()
 
-    async def _judge(self, event: ApprovalRequested) -> None:
+    async def _judge(self, event: ours.ApprovalRequested) -> None:
         """Without tools nothing is allowed; of turns that nobody here asked for, nothing that is asked."""
         asks = self._asks
         if not self._tools or asks is None or _is_harmless(event):
-            await self._resolve(event.approval_id, self._tools)
+            await self._resolve(event.approval_id, Answer(self._tools))
         elif event.request_id != self._request_id:
-            await self._resolve(event.approval_id, False)
+            await self._resolve(event.approval_id, Answer(False))
         else:
             task = self._tasks.create_task(self._ask(asks, event), name="approval")
             self._open[event.call_id] = (event.approval_id, task)
 
-    async def _ask(self, asks: Asks, event: ApprovalRequested) -> None:
-        call = Call(
-            event.approval_id, event.name, self._proposed.get(event.call_id), event.summary, event.cwd
-        )
-        approved = await asks.ask(call)
+    async def _ask(self, asks: Asks, event: ours.ApprovalRequested) -> None:
+        arguments = self._proposed.get(event.call_id)
+        call = Call(event.approval_id, event.name, arguments, event.summary, event.cwd, event.options)
+        answer = await asks.ask(call)
         with suppress(SessionError):  # whoever reads the events notices, too, and may take the turn up again
-            await self._resolve(event.approval_id, approved)
+            await self._resolve(event.approval_id, answer)
             asks.withdraw(event.approval_id)
 
     def _withdraw(self, call_id: str) -> None:
@@ -112,6 +123,6 @@ class Judge:
             self._asks.withdraw(approval_id)
 
 
-def _is_harmless(event: ApprovalRequested) -> bool:
+def _is_harmless(event: ours.ApprovalRequested) -> bool:
     """What changes nothing, and what goes to the owner's own chat and nowhere else."""
     return event.risk == READ_ONLY or event.name == CHAT_ATTACH

@@ -28,9 +28,9 @@ from bridge.protocol.events import (
     TurnStarted,
 )
 from bridge.protocol.helpers import reply_attachment, turn_request_id
-from bridge.protocol.messages import ApprovalResolve, SessionAttach, SessionClear, TurnCancel, TurnStart
+from bridge.protocol.messages import SessionAttach, SessionClear, TurnCancel, TurnStart
 from bridge.protocol.shared import Attachment, ReplyAttachment
-from bridge.relay.judge import Asks, Judge
+from bridge.relay.judge import Answer, Asks, Judge
 from bridge.relay.live import Live
 
 
@@ -207,14 +207,15 @@ class Session:
         if self._turn_id:
             await self._connection.send(_cancelling(self.session_id, self._turn_id))
 
-    async def _resolve(self, approval_id: str, approved: bool) -> None:
-        answer = ApprovalResolve(
+    async def _resolve(self, approval_id: str, answer: Answer) -> None:
+        message = ours.ApprovalResolve(
             request_id=f"approve-{approval_id}",
             session_id=self.session_id,
             approval_id=approval_id,
-            approved=approved,
+            approved=answer.approved,
+            option=answer.option or None,
         )
-        await self._connection.send(answer)
+        await self._connection.send(message)
 
     async def clear(self) -> None:
         """Drop the session's history."""

@@ -6,12 +6,40 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bridge.agents.contract import AgentUsage, HistoryEntry, Role, ToolCall, Turn, TurnFile
+from bridge.agents.contract import AgentUsage, HistoryEntry, Option, OwnCall, Role, ToolCall, Turn, TurnFile
 from bridge.agents.echo import Echo
 from bridge.channel.testing.clock import FakeClock
 from bridge.paths import Home
 from bridge.tools.choose import tools_for
-from bridge.tools.contract import CallPlace, Tool, ToolResult, read_arguments
+from bridge.tools.contract import CallPlace, Risk, Tool, ToolResult, read_arguments
+
+
+@dataclass
+class Owned:
+    """A call that the agent made by itself; ``chooses`` is the number of the option that is taken."""
+
+    call: ToolCall
+    risk: Risk
+    summary: str
+    chooses: int | None
+    options: Sequence[Option] = ()
+    told: list[str] = field(default_factory=list)
+    result: ToolResult | None = None
+
+    async def ask(self, options: Sequence[Option]) -> Option | None:
+        self.options = options
+        self.told.append("asked")
+        return None if self.chooses is None else options[self.chooses]
+
+    async def started(self) -> None:
+        self.told.append("started")
+
+    async def progress(self, text: str) -> None:
+        self.told.append(text)
+
+    async def completed(self, result: ToolResult) -> None:
+        assert self.result is None
+        self.result = result
 
 
 @dataclass
@@ -30,6 +58,9 @@ class Talked:
     results: list[ToolResult] = field(default_factory=list)
     progress: list[str] = field(default_factory=list)
     usage: AgentUsage | None = None
+    chooses: int | None = 0
+    owned: list[Owned] = field(default_factory=list)
+    memory: str = ""
 
     @property
     def answer(self) -> str:
@@ -53,6 +84,13 @@ class Talked:
         self.results.append(result)
         return result
 
+    async def own(self, call: ToolCall, risk: Risk, summary: str) -> OwnCall:
+        self.owned.append(Owned(call, risk, summary, self.chooses))
+        return self.owned[-1]
+
+    async def keep(self, memory: str) -> None:
+        self.memory = memory
+
     async def _run(self, call: ToolCall) -> ToolResult:
         async def show(line: str) -> None:
             self.progress.append(line)
@@ -75,11 +113,12 @@ class Talker:
     no_tools: bool = False
     channel: str = "Feishu"
     denies: bool = False
+    chooses: int | None = 0
 
     async def say(self, prompt: str, *, seconds: float = 0) -> Talked:
         """Run a turn; ``seconds`` pass while it runs."""
         tools = tools_for(self.home, self.clock, self.no_tools, self.channel)
-        talked = Talked(tools, self.cwd, self.denies, self.history)
+        talked = Talked(tools, self.cwd, self.denies, self.history, chooses=self.chooses)
         turn = Turn("s", prompt, self.files, tools, self.cwd, self.channel)
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(Echo(self.clock).run(turn, talked, talked))

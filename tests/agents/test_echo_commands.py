@@ -314,3 +314,33 @@ async def test_answers_of_several_commands_come_together(talker: Talker) -> None
 async def test_the_help_tells_what_can_be_sent_as_the_outbox_has_it(talker: Talker) -> None:
     assert SENT_MIB * 1_048_576 == MAX_BYTES
     assert "3m, up to 32m, of which at most 25m can be sent" in (await talker.say("help")).answer
+
+
+@pytest.mark.parametrize(
+    ("chooses", "told", "success", "answer"),
+    [
+        (1, ["asked", "started", "ls -l"], True, "I did shell: Yes, and say no more about it"),
+        (2, ["asked"], False, "I did not do it: No"),
+        (None, ["asked"], False, "I did not do it: Nobody agreed."),
+    ],
+)
+async def test_own_makes_a_call_of_its_own_and_does_as_was_chosen(
+    talker: Talker, chooses: int | None, told: list[str], success: bool, answer: str
+) -> None:
+    talker.chooses = chooses
+    talked = await talker.say("own shell ls -l")
+    (own,) = talked.owned
+    assert (own.call.name, own.call.arguments, own.summary) == (
+        "shell",
+        {"words": ["ls", "-l"]},
+        "shell ls -l",
+    )
+    assert [one.allows for one in own.options] == [True, True, False]
+    assert own.result is not None
+    assert (own.told, own.result.success, talked.answer) == (told, success, answer)
+
+
+async def test_without_tools_it_makes_no_call_of_its_own_either(talker: Talker) -> None:
+    talker.no_tools = True
+    talked = await talker.say("own shell\n自调 shell")
+    assert (talked.owned, talked.answer.count(NO_TOOLS), talked.answer.count(NO_TOOLS_ZH)) == ([], 1, 1)

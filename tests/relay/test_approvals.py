@@ -9,8 +9,10 @@ import pytest
 from bridge.channel import FileKind, RemoteFile
 from bridge.channel.testing.clock import FakeClock
 from bridge.ids import ConversationKey
+from bridge.protocol.ours import ApprovalOption
 from bridge.relay.approvals import Approvals, Question, choices_of, short_id
 from bridge.relay.intake import Policy
+from bridge.relay.judge import Answer
 from bridge.relay.payload import conversation_of
 from bridge.relay.texts import Language
 from tests.relay.harness import OWNER, STRANGER, message
@@ -47,7 +49,7 @@ class Desk:
 
 
 def decided(desk: Desk) -> list[bool | None]:
-    return [one.approved if one.over.is_set() else None for one in desk.questions]
+    return [one.answer.approved if one.over.is_set() else None for one in desk.questions]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +240,7 @@ def test_a_question_is_shown_with_its_last_part() -> None:
 
 def button(desk: Desk, approval_id: str, label: str, language: Language = Language.EN) -> str:
     """What the button with that label tells when it is pressed."""
-    return next(one.value for one in choices_of(approval_id, language) if one.label == label)
+    return next(one.value for one in choices_of(approval_id, (), language) if one.label == label)
 
 
 def test_a_button_answers_its_own_question_once_and_says_so_in_its_language_case_61() -> None:
@@ -272,11 +274,61 @@ def test_buttons_of_others_are_left_to_others(pressed: str) -> None:
 def test_a_question_has_its_buttons_under_its_last_part_as_long_as_it_waits() -> None:
     desk = Desk("a")
     question = desk.questions[0]
-    question.reply_id, question.choices = "r1", choices_of("a", Language.EN)
+    question.reply_id, question.choices = "r1", choices_of("a", (), Language.EN)
     first, last, other = Part("r1", 0), Part("r1", 1), Part("r2", 1)
     assert [len(desk.approvals.choices(cast(Any, part))) for part in (first, last, other)] == [0, 2, 0]
-    question.decide(True)
+    question.decide(Answer(True))
     assert desk.approvals.choices(cast(Any, last)) == ()
+
+
+OPTIONS = (
+    ApprovalOption(id="once", label="Yes", allows=True),
+    ApprovalOption(id="each", label="Yes, " + "each " * 50, allows=True),
+    ApprovalOption(id="no", label="No", allows=False),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("/approve {id} 2", Answer(True, "each")),
+        ("/approve {id} 3", Answer(False, "no")),
+        ("/deny {id} 3", Answer(False, "no")),
+        ("/批准 1", Answer(True, "once")),
+        ("/approve {id}", Answer(True)),
+        ("yes", Answer(True)),
+        ("/deny", Answer(False)),
+    ],
+)
+def test_a_question_with_options_is_answered_by_number_or_by_yes_and_no(text: str, answer: Answer) -> None:
+    desk = Desk("a")
+    desk.questions[0].options = OPTIONS
+    assert desk.say(text.format(id=short_id("a"))) is not None
+    assert desk.questions[0].answer == answer
+    assert desk.questions[0].over.is_set()
+
+
+@pytest.mark.parametrize("text", ["/approve {id} 4", "/approve {id} 0", "/deny {id} 1"])
+def test_a_number_that_is_no_option_of_that_kind_changes_nothing(text: str) -> None:
+    desk = Desk("a")
+    desk.questions[0].options = OPTIONS
+    assert "a number from 1 to 3" in str(desk.say(text.format(id=short_id("a"))))
+    assert decided(desk) == [None]
+
+
+def test_each_option_has_a_button_and_a_press_chooses_it() -> None:
+    desk = Desk("a")
+    desk.questions[0].options = OPTIONS
+    buttons = choices_of("a", OPTIONS, Language.EN)
+    assert [one.label for one in buttons][::2] == ["Yes", "No"]
+    assert len(buttons[1].label.encode()) <= 60
+    desk.say("", pressed=buttons[1].value)
+    assert desk.questions[0].answer == Answer(True, "each")
+    assert str(desk.say("", pressed=buttons[2].value)).startswith(STALE)
+
+
+def test_two_options_are_a_plain_yes_or_no() -> None:
+    assert [one.label for one in choices_of("a", OPTIONS[1:], Language.EN)] == ["Allow", "Refuse"]
 
 
 class Part:

@@ -181,7 +181,7 @@ class AskedChannel(PushedChannel):
 async def test_where_replies_are_fetched_a_word_answers_as_soon_as_the_question_is_there() -> None:
     async with asking_desk(AskedChannel()) as here:
         await here.say("write it")
-        approvals = here.account._approvals
+        approvals = here.account._lasting.approvals
         await until(lambda: any(question.shown_at is not None for question in approvals._open.values()))
         await here.say("yes")
         body = ""
@@ -254,10 +254,46 @@ async def test_a_question_has_buttons_and_a_press_answers_it() -> None:
         assert here.server.frames("turn.start")[1:] == []
 
 
+OPTIONS = [
+    {"id": "once", "label": "Yes", "allows": True},
+    {"id": "each", "label": "Yes, one\u202eby one", "allows": True},
+    {"id": "no", "label": "No", "allows": False},
+]
+
+
+async def chooses(peer: Peer, start: Frame) -> None:
+    """A turn whose agent asks with more answers than yes and no."""
+    request, tool = start["request_id"], {"call_id": "c1", "name": "shell"}
+    await peer.turn("turn.started", request)
+    asked = {"risk": "process", "cwd": "/w", "summary": "s", "options": OPTIONS}
+    await peer.turn("approval.requested", request, approval_id="a1", **asked, **tool)
+    said = await peer.next()
+    await peer.turn("assistant.completed", request, content=f"{said['approved']} {said.get('option')}")
+    await peer.turn("turn.completed", request, steps=1, usage={})
+
+
+async def test_a_question_with_options_lists_them_and_the_chosen_one_is_passed_on() -> None:
+    async with asking_desk(turn=chooses) as here:
+        question = await asked(here)
+        assert "1. Yes\n2. Yes, one\\u202eby one\n3. No\n" in question
+        assert f"/approve {ID} 1" in question
+        assert [one.label for one in here.channel.sent[0].choices] == ["Yes", "Yes, one\\u202eby one", "No"]
+        await here.say(f"/approve {ID} 2")
+        assert (await here.answered(3))[1:] == [f"Approved ({ID}). I go on.", "True each"]
+
+
+async def test_a_plain_no_leaves_the_choice_of_the_option_to_the_server() -> None:
+    async with asking_desk(turn=chooses) as here:
+        await here.say("做吧")
+        assert f"/批准 {ID} 1" in (await here.answered(1))[0]
+        await here.say("否")
+        assert (await here.answered(3))[2] == "False None"
+
+
 async def test_an_answer_that_is_stored_just_when_the_time_is_up_does_not_count() -> None:
     async with asking_desk(settings={"approval_seconds": 60}) as here:
         await asked(here)
-        late = here.account._approvals.answer(message("m9", f"/approve {ID}"))
+        late = here.account._lasting.approvals.answer(message("m9", f"/approve {ID}"))
         assert late is not None
         await here.clock.advance(60)
         late.act()

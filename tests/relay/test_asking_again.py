@@ -16,6 +16,7 @@ from bridge.ids import MessageId
 from bridge.paths import Home
 from bridge.relay.account import Account
 from bridge.relay.approvals import short_id
+from bridge.relay.judge import Answer
 from bridge.relay.payload import conversation_of
 from bridge.sessions.contract import Services
 from bridge.sessions.server import SessionServer
@@ -96,7 +97,7 @@ async def desk(**settings: Any) -> AsyncIterator[tuple[Desk, asyncio.TaskGroup]]
 
 
 def approval_in(here: Desk) -> str:
-    (approval_id,) = here.account._approvals._open
+    (approval_id,) = here.account._lasting.approvals._open
     return approval_id
 
 
@@ -120,7 +121,7 @@ async def test_an_answer_that_comes_before_the_new_run_has_found_the_turn_counts
         await here.heard(1)
         asked = approval_in(here)
         await here.stop()
-        said = here.account._approvals.answer(message("m9", f"/approve {short_id(asked)}"))
+        said = here.account._lasting.approvals.answer(message("m9", f"/approve {short_id(asked)}"))
         assert said is not None
         said.act()
         await here.start(tasks)
@@ -192,9 +193,9 @@ async def test_an_answer_that_meets_a_connection_just_broken_counts() -> None:
         (conversation,) = here.account._run.conversations.by_key.values()
         session = conversation._session._session
         assert session is not None
-        (question,) = here.account._approvals._open.values()
+        (question,) = here.account._lasting.approvals._open.values()
         session._connection._writer.transport.abort()
-        question.decide(True)
+        question.decide(Answer(True))
         assert await here.heard(2) == "Wrote 6 bytes."
 
 

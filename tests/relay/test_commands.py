@@ -29,9 +29,19 @@ def test_an_id_is_taken_as_it_was_written(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "argument"),
+    [("/approve Ab12 2", "Ab12 2"), ("/deny 3.", "3"), ("／批准 ab12\u3000２", "ab12 2")],
+)
+def test_an_option_s_number_is_taken_with_or_without_the_id(text: str, argument: str) -> None:
+    command = parse(text)
+    assert command is not None
+    assert command.argument == argument
+
+
+@pytest.mark.parametrize(
     "text",
     ["", "/", "／", "stop", "停止", "/ stop", "//stop", "/stopp", "/status of the build?", "/new session",
-     "/approve all of it", "/etc/passwd", "please /stop", "/stop " + " " * 64, "/.", "."],
+     "/approve all of it", "/stop 2", "/etc/passwd", "please /stop", "/stop " + " " * 64, "/.", "."],
 )  # fmt: skip
 def test_anything_else_is_an_ordinary_message(text: str) -> None:
     assert parse(text) is None

@@ -7,8 +7,9 @@ import pytest
 
 from bridge.channel.testing.clock import settle
 from bridge.errors import SessionError
-from bridge.protocol.events import ApprovalRequested, ToolCompleted, ToolProposed
-from bridge.relay.judge import Call, Judge
+from bridge.protocol.events import ToolCompleted, ToolProposed
+from bridge.protocol.ours import ApprovalRequested
+from bridge.relay.judge import Answer, Call, Judge
 
 IDS: dict[str, Any] = {"session_id": "s", "turn_id": "t", "seq": 1}
 
@@ -19,9 +20,9 @@ class Owner:
     def __init__(self) -> None:
         self.asked: list[Call] = []
         self.withdrawn: list[str] = []
-        self.answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
 
-    async def ask(self, call: Call) -> bool:
+    async def ask(self, call: Call) -> Answer:
         self.asked.append(call)
         return await asyncio.shield(self.answer)
 
@@ -31,13 +32,13 @@ class Owner:
 
 class Server:
     def __init__(self) -> None:
-        self.resolved: list[tuple[str, bool]] = []
+        self.resolved: list[tuple[str, Answer]] = []
         self.gone = False
 
-    async def resolve(self, approval_id: str, approved: bool) -> None:
+    async def resolve(self, approval_id: str, answer: Answer) -> None:
         if self.gone:
             raise SessionError("gone")
-        self.resolved.append((approval_id, approved))
+        self.resolved.append((approval_id, answer))
 
 
 def requested(call: str = "c1", request: str = "m1", **fields: Any) -> ApprovalRequested:
@@ -76,7 +77,7 @@ async def test_what_is_decided_at_once(
     async with asyncio.TaskGroup() as tasks:
         judge = Judge("m1", tools, owner if asked else None, server.resolve, tasks)
         await judge.see(event)
-    assert server.resolved == [("a-c1", approved)]
+    assert server.resolved == [("a-c1", Answer(approved))]
     assert owner.asked == []
 
 
@@ -91,8 +92,8 @@ async def test_a_risky_call_is_put_to_the_owner_with_its_arguments(approved: boo
         await judge.see(requested())
         await settle()
         assert owner.asked == [Call("a-c1", "write_file", {"path": "a"}, "s", "/w")]
-        owner.answer.set_result(approved)
-    assert server.resolved == [("a-c1", approved)]
+        owner.answer.set_result(Answer(approved))
+    assert server.resolved == [("a-c1", Answer(approved))]
     assert owner.withdrawn == ["a-c1"]
 
 
@@ -126,5 +127,5 @@ async def test_an_answer_that_finds_no_server_harms_nothing() -> None:
     server.gone = True
     async with asyncio.TaskGroup() as tasks:
         await Judge("m1", True, owner, server.resolve, tasks).see(requested())
-        owner.answer.set_result(True)
+        owner.answer.set_result(Answer(True))
     assert owner.withdrawn == []

@@ -111,7 +111,7 @@ async def test_an_option_that_is_not_there_is_refused_and_the_question_stays_ope
 async def test_a_policy_chooses_the_first_that_fits_it(policy: Any, risk: Risk, chosen: str) -> None:
     async def act(gate: Gate) -> str | None:
         option = await (await propose(gate, risk=risk)).ask(CHOICES)
-        return option and option.option_id
+        return option.option_id if option else None
 
     async with serving(doing(act), table=SessionsTable(approval_policy=policy)) as server:
         events = await (await server.session()).turn("go")

@@ -25,9 +25,9 @@ DEMO = '[channels.webhook.demo]\nowner = "you"\nremote_tools = "owner"\n'
 
 
 @contextmanager
-def short_home(settings: str = DEMO) -> Iterator[Home]:
+def short_home(settings: str = DEMO, parent: str = "/tmp") -> Iterator[Home]:
     """A home whose socket's path is short enough anywhere, with an account ``demo`` and a free port."""
-    folder = Path(tempfile.mkdtemp(prefix="tb-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="tb-", dir=parent))
     home = Home(folder)
     try:
         write_settings(home, settings)

@@ -16,14 +16,14 @@ import heapq
 import json
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-
-import aiohttp
-from aiohttp import web
+from typing import Any
 
 from bridge.channel.testing.clock import FakeClock, settle
 from bridge.cli.common import ask_daemon
@@ -33,11 +33,14 @@ from bridge.daemon import UPKEEP_SECONDS
 from bridge.paths import Home
 from tests.bench.memory import resident_bytes
 from tests.daemons import daemon, short_home, write_settings
+from tests.load.peers import Senders, called_back
 
 MIB = 1 << 20
 MESSAGES = 1_000_000
 ACCOUNTS = 20
 AT_ONCE = 64
+CHAT_MESSAGES = 20  # then somebody else writes
+MEMORY_FOLDER = "/dev/shm"
 KEEP_DAYS = 30
 SPAN_DAYS = 3 * KEEP_DAYS
 KEPT_DAYS = KEEP_DAYS + 0.5
@@ -129,33 +132,29 @@ class Soaked:
         )
 
 
-class Callback:
-    """Where replies are posted."""
+class Replies:
+    """Which messages wait for theirs."""
 
     def __init__(self) -> None:
-        self.waiting: set[str] = set()
-        self.over = asyncio.Event()
-        self.port = 0
+        self._waiting: set[str] = set()
+        self._over = asyncio.Event()
 
-    async def take(self, request: web.BaseRequest) -> web.StreamResponse:
-        data = json.loads(await request.read())["data"]
-        self.waiting.discard(data["in_reply_to"])
-        if not self.waiting:
-            self.over.set()
-        return web.Response()
+    def expect(self, ids: list[str]) -> None:
+        self._waiting, self._over = set(ids), asyncio.Event()
 
+    def take(self, data: dict[str, Any]) -> None:
+        self._waiting.discard(data["in_reply_to"])
+        if not self._waiting:
+            self._over.set()
 
-@asynccontextmanager
-async def callback() -> AsyncIterator[Callback]:
-    here = Callback()
-    runner = web.ServerRunner(web.Server(here.take))
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    here.port = runner.addresses[0][1]
-    try:
-        yield here
-    finally:
-        await runner.cleanup()
+    async def missing(self) -> int:
+        """How many have not come in time."""
+        try:
+            async with asyncio.timeout(REPLY_SECONDS):
+                await self._over.wait()
+        except TimeoutError:
+            return len(self._waiting)
+        return 0
 
 
 def settings(first: int, port: int) -> str:
@@ -174,53 +173,51 @@ class Soak:
     """One run: ``say`` is told of each look."""
 
     def __init__(self, messages: int, say: Callable[[str], None]) -> None:
-        self._clock, self._say = LeapingClock(), say
-        self._soaked = Soaked(messages)
+        self._clock, self._say, self._began = LeapingClock(), say, time.monotonic()
+        self._soaked, self._replies = Soaked(messages), Replies()
         self._sent = self._generation = 0
 
     async def run(self) -> Soaked:
         os.environ |= {"SOAK_SECRET": SECRET, "SOAK_CALLBACK_SECRET": CALLBACK_SECRET}
-        async with callback() as replies:
-            with short_home(settings(0, replies.port)) as home:
-                async with daemon(home, self._clock) as running, aiohttp.ClientSession() as client:
+        async with called_back(self._replies.take) as port:
+            with short_home(settings(0, port), fast_folder()) as home:
+                async with daemon(home, self._clock) as running:
                     if running.error is not None:
                         raise running.error
-                    await self._all(home, running.address, client, replies)
+                    senders = Senders(int(running.address.rpartition(":")[2]))
+                    await self._all(home, senders, port)
                     await self._forget(home)
+                    senders.close()
         return self._soaked
 
-    async def _all(self, home: Home, address: str, client: aiohttp.ClientSession, replies: Callback) -> None:
+    async def _all(self, home: Home, senders: Senders, port: int) -> None:
         messages = self._soaked.messages
         while self._sent < messages:
             count = min(AT_ONCE, messages - self._sent)
-            await self._some(count, address, client, replies)
+            await self._some(count, senders)
             self._sent += count
             await self._clock.leap(count / messages * timedelta(days=SPAN_DAYS).total_seconds())
             self._soaked.wal = max(self._soaked.wal, size_of(home.db.with_name(home.db.name + "-wal")))
             if self._sent * GENERATIONS // messages > self._generation:
                 self._generation = self._sent * GENERATIONS // messages
-                write_settings(home, settings(2 * self._generation, replies.port))
+                write_settings(home, settings(2 * self._generation, port))
                 await asyncio.to_thread(ask_daemon, home, {"action": "reload"})
             if self._sent * LOOKS // messages > len(self._soaked.looks):
                 self._look(home)
 
-    async def _some(self, count: int, address: str, client: aiohttp.ClientSession, replies: Callback) -> None:
+    async def _some(self, count: int, senders: Senders) -> None:
         ids = [f"soak-{self._sent + number}" for number in range(count)]
-        replies.waiting, replies.over = set(ids), asyncio.Event()
+        self._replies.expect(ids)
         async with asyncio.TaskGroup() as tasks:
             for number, id_ in enumerate(ids):
                 account = 2 * self._generation + number % ACCOUNTS
-                tasks.create_task(self._send(client, f"{address}/channels/webhook/a{account}", id_, number))
-        try:
-            async with asyncio.timeout(REPLY_SECONDS):
-                await replies.over.wait()
-        except TimeoutError:
-            self._soaked.unanswered += len(replies.waiting)
+                tasks.create_task(self._send(senders, f"/channels/webhook/a{account}", id_, number))
+        self._soaked.unanswered += await self._replies.missing()
 
-    async def _send(self, client: aiohttp.ClientSession, url: str, id_: str, number: int) -> None:
+    async def _send(self, senders: Senders, path: str, id_: str, number: int) -> None:
         now = self._clock.now()
         data = {
-            "conversation_id": f"c{(self._sent // AT_ONCE + number) % 997}-{number}",
+            "conversation_id": f"c{self._sent // AT_ONCE // CHAT_MESSAGES}-{number}",
             "message_id": id_,
             "sender": {"id": f"u{number}"},
             "text": f"message {id_} of a person who writes about as much as people do in a chat",
@@ -230,9 +227,9 @@ class Soak:
         body = json.dumps({"type": "message.created", "timestamp": stamp, "data": data}).encode()
         headers = {"Content-Type": "application/json"}
         headers |= sign(SECRET, id_, int(now.timestamp()), body)
-        async with client.post(url, data=body, headers=headers) as answer:
-            if answer.status >= 300:
-                raise AssertionError(f"{answer.status}: {await answer.text()}")
+        status = await senders.post(path, headers, body)
+        if status >= 300:
+            raise AssertionError(f"a message was answered {status}")
 
     def _look(self, home: Home) -> None:
         gc.collect()
@@ -243,9 +240,11 @@ class Soak:
             size_of(home.db),
         )
         self._soaked.looks.append(look)
+        seconds = time.monotonic() - self._began
         self._say(
-            f"{self._sent:,}: {look.memory / MIB:.1f} MiB, {look.descriptors} descriptors, "
-            f"database {look.database / MIB:.1f} MiB"
+            f"{self._sent:,} after {seconds:.0f} s ({self._sent / seconds:.0f}/s): "
+            f"{look.memory / MIB:.1f} MiB, {look.descriptors} descriptors, "
+            f"database {look.database / MIB:.1f} MiB, its log up to {self._soaked.wal / MIB:.1f} MiB"
         )
 
     async def _forget(self, home: Home) -> None:
@@ -266,6 +265,11 @@ class Soak:
             ]
         oldest = min(stamp for stamp in found if stamp is not None)
         return (unix_ms(self._clock.now()) - int(oldest)) / 86_400_000
+
+
+def fast_folder() -> str:
+    """In memory where there is such a folder: it is not the disk that is measured."""
+    return MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else tempfile.gettempdir()
 
 
 def size_of(path: Path) -> int:

@@ -224,7 +224,6 @@ class ErrorEvent(Wire):
 
 CommonEvent = (
     Initialized
-    | SessionStarted
     | QueueSnapshot
     | QueueEnqueued
     | QueueUpdated
@@ -242,11 +241,13 @@ CommonEvent = (
     | ContextCompacted
     | SessionTrimmed
     | SessionCleared
-    | TurnCompleted
     | TurnCancelled
     | TurnFailed
     | ErrorEvent
 )
 """Those that `ours` leaves as they are."""
 
-ServerEvent = Annotated[DaemonStatusEvent | ApprovalRequested | CommonEvent, Field(discriminator="type")]
+ServerEvent = Annotated[
+    DaemonStatusEvent | SessionStarted | ApprovalRequested | TurnCompleted | CommonEvent,
+    Field(discriminator="type"),
+]

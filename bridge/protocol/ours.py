@@ -134,10 +134,90 @@ class SessionStart(messages.SessionStart):
     """``keep_asking_seconds``: a turn that waits for an approval when its client hangs up waits on so long.
 
     Whoever attaches to the session meanwhile takes the turn up, and answers. Absent: it is cancelled at once.
+    ``agent`` is the name of the one that answers, ``mode`` one of its modes; absent: the default.
     """
 
     chat: Maybe[Chat] = None
     keep_asking_seconds: Maybe[U32] = None
+    agent: Maybe[str] = None
+    mode: Maybe[str] = None
+
+
+class Chosen(Wire):
+    """Which agent was chosen for a session, with which of its models and modes; absent: the default."""
+
+    agent: Text = ""
+    model: Text = ""
+    mode: Text = ""
+
+
+class SessionStarted(events.SessionStarted):
+    """``chosen`` is absent where nothing was."""
+
+    chosen: Maybe[Chosen] = None
+
+
+class SessionConfigure(Wire):
+    """Change who answers from the next turn on, and where; the history stays.
+
+    An absent key keeps what is set, "" takes back what was chosen. Another agent begins with its own model
+    and mode. Without any change it only asks what there is.
+    """
+
+    type: Literal["session.configure"] = "session.configure"
+    request_id: str
+    session_id: str
+    agent: Maybe[str] = None
+    model: Maybe[str] = None
+    mode: Maybe[str] = None
+    cwd: Maybe[str] = None
+
+
+class Named(Wire):
+    """What can be chosen by its ``id``; ``name`` is what a person reads."""
+
+    id: str
+    name: str
+
+
+class SessionConfigured(events.SessionEvent):
+    """What is in effect now, and what there is. ``chosen`` is absent where nothing was.
+
+    ``problem`` says why models and modes cannot be told now.
+    """
+
+    type: Literal["session.configured"] = "session.configured"
+    agent: str
+    model: str
+    mode: str
+    cwd: str
+    agents: Many[str]
+    models: Many[Named]
+    modes: Many[Named]
+    chosen: Maybe[Chosen] = None
+    problem: Text = ""
+
+
+class SessionCompact(Wire):
+    """Have the agent sum up what was said: the summary takes its place."""
+
+    type: Literal["session.compact"] = "session.compact"
+    request_id: str
+    session_id: str
+
+
+class SessionCompacted(events.SessionEvent):
+    """The history's size in tokens, as it is estimated; the same where there was nothing to be gained."""
+
+    type: Literal["session.compacted"] = "session.compacted"
+    before_tokens: U64
+    after_tokens: U64
+
+
+class TurnCompleted(events.TurnCompleted):
+    """``cost_micros`` is what the turn cost in millionths of a US dollar, where that is known."""
+
+    cost_micros: Maybe[U64] = None
 
 
 class TurnSteer(Wire):
@@ -262,11 +342,25 @@ class DaemonStatusEvent(events.DaemonStatusEvent):
 
 
 ClientMessage = Annotated[
-    DaemonControl | SessionStart | TurnSteer | ApprovalResolve | messages.CommonMessage,
+    DaemonControl
+    | SessionStart
+    | SessionConfigure
+    | SessionCompact
+    | TurnSteer
+    | ApprovalResolve
+    | messages.CommonMessage,
     Field(discriminator="type"),
 ]
 ServerEvent = Annotated[
-    DaemonStatusEvent | TurnSteered | ApprovalRequested | events.CommonEvent, Field(discriminator="type")
+    DaemonStatusEvent
+    | SessionStarted
+    | SessionConfigured
+    | SessionCompacted
+    | TurnSteered
+    | ApprovalRequested
+    | TurnCompleted
+    | events.CommonEvent,
+    Field(discriminator="type"),
 ]
 
 

@@ -32,6 +32,7 @@ START = b'{"type":"session.start","request_id":"r","cwd":"/w","channel":"Lark"%b
         (SWITCH, b',"senders":"list"'),
         (START, b',"chat":{"channel":"feishu","account":"main","conversation":"oc_1"}'),
         (RESOLVE, b',"option":"once"'),
+        (START, b',"agent":"fast","mode":"plan"'),
     ],
 )
 def test_an_added_field_of_a_message_is_read_by_us_and_dropped_by_older_readers(
@@ -153,3 +154,45 @@ def test_what_is_asked_about_owners_is_ours_alone(command: ours.OwnerCommand, li
     with pytest.raises(ProtocolError, match=r"^unknown_variant: daemon\.control\.command\.action$"):
         read_client_message(head + line + b"}}")
     assert "12345678" not in repr(command)
+
+
+STARTED = (
+    b'{"type":"session.started","request_id":"r","session_id":"s","cwd":"/w","model":"m",'
+    b'"context_max_tokens":1,"max_server_frame_bytes":1,"max_transcript_bytes":1,"max_transcript_items":1,'
+    b'"max_prompt_history_bytes":1,"max_prompt_history_items":1%b}'
+)
+COMPLETED = (
+    b'{"type":"turn.completed","request_id":"r","session_id":"s","turn_id":"t","seq":1,"steps":2,'
+    b'"usage":{}%b}'
+)
+
+
+@pytest.mark.parametrize(
+    ("event", "added"),
+    [(STARTED, b',"chosen":{"agent":"fast","mode":"plan"}'), (COMPLETED, b',"cost_micros":1200')],
+)
+def test_an_added_field_of_an_event_is_read_by_us_and_dropped_by_older_readers(
+    event: bytes, added: bytes
+) -> None:
+    assert write(ours.read_server_event(event % added)) == event % added
+    assert write(ours.read_server_event(event % b"")) == event % b""
+    assert write(read_server_event(event % added)) == event % b""
+
+
+CONFIGURE = b'{"type":"session.configure","request_id":"r","session_id":"s"%b}'
+
+
+@pytest.mark.parametrize("given", [b"", b',"agent":"","model":"big","mode":"plan","cwd":"/w"'])
+def test_choosing_is_a_message_of_ours_alone(given: bytes) -> None:
+    assert write(ours.read_client_message(CONFIGURE % given)) == CONFIGURE % given
+    with pytest.raises(ProtocolError):
+        read_client_message(CONFIGURE % given)
+
+
+def test_what_was_configured_is_told_with_what_there_is() -> None:
+    event = (
+        b'{"type":"session.configured","request_id":"r","session_id":"s","seq":3,"agent":"a","model":"m",'
+        b'"mode":"","cwd":"/w","agents":["a"],"models":[{"id":"m","name":"The model"}],"modes":[],'
+        b'"chosen":{"agent":"a"},"problem":"no key"}'
+    )
+    assert write(ours.read_server_event(event)) == event

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bridge.errors import ConfigError
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
     from typing import TextIO
 
     from bridge.cli.common import Commands
@@ -114,7 +113,8 @@ def _add(platforms: Commands, platform: Platform, epilog: str) -> argparse.Argum
     parser.add_argument(
         "--out",
         metavar="DIR",
-        help="where files of the bot go (default: replies/ in the home of --write, else a new folder)",
+        help="where files of the bot go, and without --write its secrets are kept "
+        "(default: replies/ in the home of --write, else a new folder)",
     )
     return parser
 
@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
     from bridge.cli.fake_play import play
     from bridge.cli.fake_setup import prepare
 
-    return _played(args, prepare(args.write, args.to, args.port), play, EPILOG)
+    return _played(args, prepare(args.write, args.to, args.port, keep=args.out), play, EPILOG)
 
 
 def run_wechat(args: argparse.Namespace) -> int:
@@ -135,17 +135,19 @@ def run_wechat(args: argparse.Namespace) -> int:
 
     chosen = {"customer_service": not args.no_kf, "mode": args.mode}
     platform = WECHAT_MP._replace(table={**WECHAT_MP.table, **chosen})
-    return _played(args, prepare(args.write, args.to, args.port, platform), play, WECHAT_EPILOG)
+    return _played(args, prepare(args.write, args.to, args.port, platform, args.out), play, WECHAT_EPILOG)
 
 
 def _played(args: argparse.Namespace, setup: Setup, play: Play, epilog: str) -> int:
     import asyncio
 
+    from bridge.cli.common import signals_exit
     from bridge.cli.fake_screen import Screen, typed_so_far
 
     screen = Screen(sys.stdout, sys.stdin.isatty() and sys.stdout.isatty(), epilog, typed_so_far)
     try:
-        return asyncio.run(play(setup, _folder(args.out, setup), screen, sys.stdin, args.wait))
+        with signals_exit(), _folder(args.out, setup) as folder:
+            return asyncio.run(play(setup, folder, screen, sys.stdin, args.wait))
     except ExceptionGroup as group:
         raise first_of(group) from None
 
@@ -157,15 +159,19 @@ def first_of(error: Exception) -> Exception:
     return error
 
 
-def _folder(chosen: str | None, setup: Setup) -> Path:
-    """Where the bot's files go; made now, so that its path can be told."""
+@contextmanager
+def _folder(chosen: str | None, setup: Setup) -> Iterator[Path]:
+    """Where the bot's files go; made now, so that its path can be told. A new one that stays empty goes."""
     from tempfile import mkdtemp
 
+    from bridge.cli.fake_setup import made
+
+    if chosen is not None or setup.home is not None:
+        yield made(chosen if chosen is not None else Path(setup.home or "") / "replies")
+        return
+    folder = Path(mkdtemp(prefix="turnbridge-fake-"))
     try:
-        if chosen is None and setup.home is None:
-            return Path(mkdtemp(prefix="turnbridge-fake-"))
-        folder = Path(chosen) if chosen is not None else Path(setup.home or "") / "replies"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"{error.filename}: {error.strerror}: choose another folder with --out") from error
-    return folder.absolute()
+        yield folder
+    finally:
+        with suppress(OSError):
+            folder.rmdir()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from bridge.cli.common import ask_daemon, nearer, typed, visible
 from bridge.cli.fake_feishu import Extras
-from bridge.cli.fake_platforms import APP_ID
+from bridge.cli.fake_platforms import APP_ID, FEISHU
 from bridge.cli.fake_screen import Screen, lines
 from bridge.cli.fake_setup import Setup, to_paste
 from bridge.errors import BridgeError, ConfigError
@@ -95,8 +95,20 @@ def introduce(setup: Setup, folder: Path, screen: Screen) -> None:
     else:
         for name, content in to_paste(setup):
             screen.note(f"\nInto {name}:\n\n{content}")
+        if setup.platform is FEISHU:
+            screen.note(scanning(setup))
     if screen.interactive:
         screen.note("Type a message, /? for help, /quit to end.")
+
+
+def scanning(setup: Setup) -> str:
+    """How the account is signed in by a scan instead; opening the code's address is one here."""
+    here = f"http://127.0.0.1:{setup.port}"
+    return (
+        "Or sign it in by a scan, where opening the address is scanning it:\n\n"
+        f"TURNBRIDGE_FEISHU_BASE={here} TURNBRIDGE_FEISHU_ACCOUNTS_BASE={here} \\\n"
+        f"  turnbridge channels login feishu:{setup.account} --scan\n"
+    )
 
 
 def take_leave(setup: Setup, screen: Screen) -> None:

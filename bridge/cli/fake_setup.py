@@ -37,8 +37,12 @@ class Setup:
         return {**self.platform.table, "base": f"http://127.0.0.1:{self.port}"}
 
 
-def prepare(home: str | None, to: str | None, port: int, platform: Platform = FEISHU) -> Setup:
+def prepare(
+    home: str | None, to: str | None, port: int, platform: Platform = FEISHU, keep: str | None = None
+) -> Setup:
     """The account to play, written into ``home`` where one is given; secrets that are there are kept.
+
+    Without a home they are kept in the folder ``keep``, where that is given.
 
     Raises:
         ConfigError: the address is none, or the home has a real account of that name.
@@ -47,7 +51,8 @@ def prepare(home: str | None, to: str | None, port: int, platform: Platform = FE
         raise ConfigError("--port must be 1 to 65535")
     if home is None:
         to = to or platform.address
-        return Setup(to, port, account_of(to, platform), platform.secrets(), platform=platform)
+        account = account_of(to, platform)
+        return Setup(to, port, account, _secrets(platform, account, keep), platform=platform)
     where = Home.resolve(home)
     document = _read(where)
     to = to or account_address(platform.channel, *_web(document))
@@ -63,6 +68,24 @@ def prepare(home: str | None, to: str | None, port: int, platform: Platform = FE
     write_private(path, _json(setup.secrets))
     write_private(where.config, document.as_string().encode())
     return setup
+
+
+def _secrets(platform: Platform, account: str, keep: str | None) -> dict[str, str]:
+    if keep is None:
+        return platform.secrets()
+    path = made(keep) / f"{platform.channel}-{account}.json"
+    known = _kept(path, platform) or platform.secrets()
+    write_private(path, _json(known))
+    return known
+
+
+def made(folder: str | Path) -> Path:
+    """``folder``, made where it is not there, by its whole path; raises ConfigError."""
+    try:
+        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{error.filename}: {error.strerror}: choose another folder with --out") from error
+    return Path(folder).absolute()
 
 
 def account_of(to: str, platform: Platform = FEISHU) -> str:

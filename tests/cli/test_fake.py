@@ -1,13 +1,17 @@
 import argparse
 import io
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from bridge.cli import fake_play
 from bridge.cli.fake import register
 from bridge.errors import ConfigError
 from tests.cli.feishu_bot import free_port
+from tests.cli.socket_daemon import MAIN
 
 
 def run(*arguments: str, platform: str = "feishu") -> int:
@@ -42,8 +46,42 @@ def test_without_either_files_go_to_a_new_folder(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert run("--port", str(free_port())) == 0
-    (folder,) = tmp_path.iterdir()
-    assert str(folder) in capsys.readouterr().out
+    assert f"{tmp_path}/turnbridge-fake-" in capsys.readouterr().out
+    assert [*tmp_path.iterdir()] == []  # nothing came into it
+
+
+def test_a_new_folder_with_files_of_the_bot_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def plays(_: object, folder: Path, *more: object) -> int:
+        (folder / "a.png").touch()
+        return 0
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(fake_play, "play", plays)
+    assert run("--port", str(free_port())) == 0
+    assert [path.name for path in tmp_path.glob("*/*")] == ["a.png"]
+
+
+def test_a_signal_leaves_no_empty_folder_either(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", MAIN, "fake", "feishu", "--port", str(free_port())]
+    environ = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ) as fake:
+        assert fake.stdout is not None
+        assert fake.stdout.readline()
+        fake.terminate()
+        assert fake.wait(10) == 143
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_with_a_folder_its_secrets_are_the_same_at_the_next_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secrets = []
+    for _ in range(2):
+        assert run("--port", str(free_port()), "--out", str(tmp_path / "out")) == 0
+        secrets.append([line for line in capsys.readouterr().out.splitlines() if '": "' in line])
+    assert secrets[0] == secrets[1] != []
+    kept = tmp_path / "out" / "feishu-fake.json"
+    assert kept.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:

@@ -387,6 +387,21 @@ async def test_a_scan_makes_the_bot_its_owner_and_asks_for_the_rest(
     assert (table["app_id"], table["owner"]) == ("cli_scanned0001", "ou_me")
 
 
+async def test_the_platform_that_is_played_here_is_signed_in_by_a_scan(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with FakeFeishu() as fake:
+        fake.registration.interval = 0.01
+        monkeypatch.setattr(qr, "show", lambda text: fake.registration.scan())
+        monkeypatch.setenv("TURNBRIDGE_FEISHU_BASE", fake.base)
+        monkeypatch.setenv("TURNBRIDGE_FEISHU_ACCOUNTS_BASE", fake.base)
+        pipe(monkeypatch, lines(verification_token=fake.token))
+        assert await login(home, "feishu", "--scan") == 0
+    assert "The platform knows the bot: Turnbridge" in capsys.readouterr().out
+    table = load(home.config).channels["feishu"]["main"]
+    assert (table["app_id"], table["owner"], table["base"]) == (fake.app_id, "ou_fake_owner", fake.base)
+
+
 async def test_whoever_has_given_nothing_is_offered_a_scan(
     home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

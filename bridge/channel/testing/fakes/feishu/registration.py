@@ -2,11 +2,14 @@
 
 import secrets
 from collections import deque
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Self
 
 from aiohttp import web
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 PATH = "/oauth/v1/app/registration"
 
@@ -24,11 +27,19 @@ class FakeRegistration:
     """``async with FakeRegistration() as fake``: sign in against ``fake.base``, and scan by ``fake.scan()``.
 
     Opening a code's address in a browser counts as scanning it. ``brand`` is whom the one who scans belongs
-    to; ``interval`` and ``expires_in`` are told in seconds, and nothing expires unless ``expire`` says so.
+    to, ``owner`` who opens an address; ``interval`` and ``expires_in`` are told in seconds, and nothing
+    expires unless ``expire`` says so.
     """
 
-    def __init__(self, *, brand: str = "feishu", interval: Any = 5, expires_in: Any = 600) -> None:
-        self.brand, self.interval, self.expires_in = brand, interval, expires_in
+    def __init__(
+        self,
+        *,
+        brand: str = "feishu",
+        interval: Any = 5,
+        expires_in: Any = 600,
+        owner: str = "ou_scanner",
+    ) -> None:
+        self.brand, self.interval, self.expires_in, self.owner = brand, interval, expires_in, owner
         self.base = ""
         self.methods: Any = ["client_secret", "private_key_jwt"]
         self.app: dict[str, Any] = {"client_id": "cli_scanned0001", "client_secret": "scanned-app-secret"}
@@ -39,8 +50,8 @@ class FakeRegistration:
 
     async def __aenter__(self) -> Self:
         app = web.Application()
-        app.router.add_post(PATH, self._answer)
-        app.router.add_get("/verify/{code}", self._verify)
+        for method, path, handler in self.routes():
+            app.router.add_route(method, path, handler)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         self._stack.push_async_callback(runner.cleanup)
@@ -51,9 +62,13 @@ class FakeRegistration:
     async def __aexit__(self, *error: object) -> None:
         await self._stack.aclose()
 
-    def scan(self, owner: str = "ou_scanner") -> None:
+    def routes(self) -> list[tuple[str, str, Handler]]:
+        """Method, path and what answers, for a platform that serves this beside the rest."""
+        return [("POST", PATH, self._answer), ("GET", "/verify/{code}", self._verify)]
+
+    def scan(self, owner: str | None = None) -> None:
         """Somebody scans the latest code and agrees."""
-        self.codes[-1].error, self.codes[-1].owner = "", owner
+        self.codes[-1].error, self.codes[-1].owner = "", self.owner if owner is None else owner
 
     def decline(self) -> None:
         self.codes[-1].error = "access_denied"
@@ -65,7 +80,7 @@ class FakeRegistration:
         code = next((one for one in self.codes if one.code == request.match_info["code"]), None)
         if code is None:
             raise web.HTTPNotFound
-        code.error, code.owner = "", "ou_scanner"
+        code.error, code.owner = "", self.owner
         return web.Response(text="Signed in: go back to the terminal.\n")
 
     async def _answer(self, request: web.Request) -> web.Response:

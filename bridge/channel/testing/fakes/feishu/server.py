@@ -25,10 +25,12 @@ from bridge.channel.testing.fakes.feishu.events import (
 )
 from bridge.channel.testing.fakes.feishu.interface import Handler, Interface
 from bridge.channel.testing.fakes.feishu.push import ACK_SECONDS, DELAYS, Push, Pusher
+from bridge.channel.testing.fakes.feishu.registration import FakeRegistration
 from bridge.channel.testing.fakes.feishu.rules import RefusedError
 from bridge.channel.testing.fakes.feishu.world import OWNER, Sent, World
 from bridge.clock import Clock
 
+SCAN_SECONDS = 1  # between two looks whether somebody has scanned
 _MAX_BODY = 64 * 1024 * 1024
 
 
@@ -94,6 +96,8 @@ class FakeFeishu:
         self.world = World(clock)
         self.interface = Interface(self.world, app_id, app_secret, "Turnbridge")
         self.pusher = Pusher(encrypt_key, to, self.world.clock, delays, ack_seconds)
+        self.registration = FakeRegistration(interval=SCAN_SECONDS, owner=OWNER)
+        self.registration.app = {"client_id": app_id, "client_secret": app_secret}
         self.base = ""
         self.requests: list[str] = []  # method and path of each, as it came
         self.holding = False
@@ -110,12 +114,14 @@ class FakeFeishu:
         app = web.Application(client_max_size=_MAX_BODY)
         for method, path, name, handler in self.interface.routes():
             app.router.add_route(method, path, self._guarded(name, handler))
+        for method, path, handler in self.registration.routes():
+            app.router.add_route(method, path, self._guarded("registration", handler))
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
         self._stack.push_async_callback(runner.cleanup)
         site = web.TCPSite(runner, "127.0.0.1", self._port)
         await site.start()
-        self.base = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        self.base = self.registration.base = f"http://127.0.0.1:{runner.addresses[0][1]}"
         self._session = await self._stack.enter_async_context(aiohttp.ClientSession())
         self._tasks = await self._stack.enter_async_context(asyncio.TaskGroup())
         self._stack.callback(self._stop)

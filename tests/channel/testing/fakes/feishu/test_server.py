@@ -19,6 +19,7 @@ from bridge.channel.testing.fakes.feishu import (
     throttled,
 )
 from bridge.channel.testing.fakes.feishu.events import write
+from bridge.channel.testing.fakes.feishu.registration import PATH
 
 INFO = "/open-apis/bot/v3/info"
 
@@ -189,3 +190,16 @@ async def test_a_button_is_pressed_by_whoever_and_told_again_as_it_was() -> None
         other = await fake.press(sent, "No", STRANGER)
         assert other.event["header"]["event_id"] != push.event["header"]["event_id"]
         assert len(came) == 3
+
+
+async def test_it_gives_its_own_app_to_whoever_scans_a_code() -> None:
+    async with FakeFeishu(delays=()) as fake, aiohttp.ClientSession() as client:
+        async with client.post(fake.base + PATH, data={"action": "begin"}) as answer:
+            begun = await answer.json()
+        async with client.get(begun["verification_uri_complete"]) as answer:
+            assert answer.status == 200
+        asked = {"action": "poll", "device_code": begun["device_code"]}
+        async with client.post(fake.base + PATH, data=asked) as answer:
+            found = await answer.json()
+    assert (found["client_id"], found["client_secret"]) == (fake.app_id, fake.app_secret)
+    assert found["user_info"]["open_id"] == OWNER

@@ -40,6 +40,7 @@ from bridge.relay.outages import tell_of_crash, watch_accounts
 from bridge.relay.outbox import copies_of
 from bridge.relay.pairing import Pairings
 from bridge.relay.reach import Reach
+from bridge.relay.tending import sweep_all
 from bridge.sessions.contract import Deadlines, Services
 from bridge.sessions.server import SessionServer
 from bridge.store.contract import Notify, Prune, Store, ToldOf
@@ -191,6 +192,7 @@ class Daemon:
             keep("crash", lambda: tell_of_crash(crashed, notices, self._clock, log))
             keep("owners", lambda: owners.run(switches.own))
             keep("meter", self._meter.watch_loop)
+            keep("sweep", lambda: self._sweep(started))
             keep("upkeep", lambda: upkeep(store, self._config, self._home, self._clock))
             await started.wait()
             await console.wait()
@@ -264,13 +266,17 @@ class Daemon:
             listens.set()
             await asyncio.Event().wait()
 
+    def _served(self) -> list[Served]:
+        components = map(self._supervisor.component, (one.id for one in self._supervisor.snapshots()))
+        return [found for found in components if isinstance(found, Served)]
+
     def _find(self, channel: str, account: str) -> Route | None:
-        return None if channel == CONSOLE else self._served(channel, account)
+        return None if channel == CONSOLE else self._route(channel, account)
 
     def _find_console(self, channel: str, account: str) -> Route | None:
-        return self._served(channel, account) if channel == CONSOLE else None
+        return self._route(channel, account) if channel == CONSOLE else None
 
-    def _served(self, channel: str, account: str) -> Route | None:
+    def _route(self, channel: str, account: str) -> Route | None:
         """``Later`` where "no such account" would make a sender give up what can be taken soon."""
         name = f"{channel}:{account}"
         found = self._supervisor.component(name)
@@ -286,15 +292,19 @@ class Daemon:
     async def _run_accounts(self, planner: Planner, sessions: asyncio.Event, started: asyncio.Event) -> None:
         async with self._supervisor.running():
             await sessions.wait()
-            wanted = await self._read(planner)
-            self._seen = wanted.stamps
-            await self._supervisor.reconcile(wanted.plans)
+            await self._begin(planner)
             started.set()
             self._knows_accounts = True
             try:
                 await asyncio.Event().wait()
             finally:
                 self._knows_accounts = False
+
+    async def _begin(self, planner: Planner) -> None:
+        """Start the accounts; raises as ``planner.read``."""
+        wanted = await self._read(planner)
+        self._seen = wanted.stamps
+        await self._supervisor.reconcile(wanted.plans)
 
     async def _reload(self, planner: Planner, *, revive: bool = True) -> list[str]:
         """Read the settings again and make the accounts so. Returns the tables that wait for a restart.
@@ -335,6 +345,10 @@ class Daemon:
             raise
         self._on_disk = OnDisk(waiting=tuple(needs_restart(self._config, wanted.config)))
         return wanted
+
+    async def _sweep(self, started: asyncio.Event) -> None:
+        await started.wait()
+        await sweep_all(self._served, self._clock)
 
     async def _watch(self, planner: Planner, started: asyncio.Event) -> None:
         """Make the accounts anew whenever the files that they are made of are others than before."""

@@ -29,7 +29,7 @@ from bridge.protocol import ours
 from bridge.relay.account import RETRY_LATER, Account
 from bridge.relay.ahead import NOBODY, Ahead
 from bridge.relay.outbox import ReplyFile
-from bridge.relay.setup import Setup, shelf_of
+from bridge.relay.setup import Setup
 from bridge.store.contract import Store
 from bridge.supervisor import Plan
 from bridge.tools.places import is_private
@@ -103,6 +103,10 @@ class Served:
     def takes(self, text: str) -> bool:
         """Whether ``text`` is one message there."""
         return self._account.takes(text)
+
+    async def sweep(self) -> None:
+        """Remove received files that need not be kept."""
+        await self._account.sweep()
 
     def drop_reply(self, reply_id: str) -> None:
         """The store has ended this reply: it is not sent any more."""
@@ -240,10 +244,11 @@ class Planner:
         channels = registry.channels()
         found = accounts(config, self.home, channels, os.environ)
         self.meter.keep(one.id for one in found)
+        shared = config.shared
         for line in unused_credentials(config, self.home, channels):
             log.warning("credentials.unused", reason=line)
         return [
-            self._broken(one) if isinstance(one, BrokenAccount) else self._plan(one, config) for one in found
+            self._broken(one) if isinstance(one, BrokenAccount) else self._plan(one, shared) for one in found
         ]
 
     def stamps(self) -> Stamps:
@@ -301,10 +306,9 @@ class Planner:
             workspace=account.workspace,
             http=self.http,
             store=self.store,
-            shelf=shelf_of(account.id, self.home, config, self.disk),
+            disk=self.disk,
             clock=self.clock,
             rng=self.rng,
-            log=get_logger("bridge.relay").bind(account=account.id),
             version=VERSION,
             meter=self.meter.of(account.id),
             ahead=self.ahead(account.id, account.settings),

@@ -54,7 +54,7 @@ def start(args: argparse.Namespace) -> int:
             f"{where.config} is missing: make it: {typed(where, 'init')}; "
             f"or have some written to try it with: {typed(where, 'run --init')}"
         )
-    config = load(where.config)
+    config = load(where.config).shared
     logs.configure(config.log.level, as_json={"json": True, "console": False}.get(config.log.format))
     return serve(where, config)
 

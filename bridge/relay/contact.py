@@ -42,6 +42,13 @@ class Health(Protocol):
     def repeated(self) -> None: ...
 
 
+class Logs(Protocol):
+    """Whoever has a log, which is asked for when there is something to tell."""
+
+    @property
+    def log(self) -> Logger: ...
+
+
 class ShownHealth(Health, Protocol):
     """A health that can also be looked at."""
 
@@ -76,15 +83,17 @@ def proves_contact(outcome: SendOutcome) -> bool:
 class Trouble:
     """Tells of something that is repeated until it works: the health each time, the log once."""
 
-    def __init__(self, health: Health, log: Logger, event: str, reason: str) -> None:
-        self._health, self._log, self._event, self._reason = health, log, event, reason
+    __slots__ = ("_event", "_health", "_logs", "_reason", "_told")
+
+    def __init__(self, health: Health, logs: Logs, event: str, reason: str) -> None:
+        self._health, self._logs, self._event, self._reason = health, logs, event, reason
         self._told = False
 
     def __call__(self, error: BridgeError) -> None:
         self._health.lost(self._reason)
         if not self._told:
             self._told = True
-            self._log.warning(self._event, reason=str(error))
+            self._logs.log.warning(self._event, reason=str(error))
 
     def over(self) -> None:
         self._told = False
@@ -96,8 +105,10 @@ class PlatformClock:
     It goes on by the monotonic clock, so that a jump of our wall clock changes no age.
     """
 
-    def __init__(self, clock: Clock, log: Logger) -> None:
-        self._clock, self._log = clock, log
+    __slots__ = ("_clock", "_logs", "_shown", "_told", "_told_at", "health")
+
+    def __init__(self, clock: Clock, logs: Logs) -> None:
+        self._clock, self._logs = clock, logs
         self._told_at: tuple[datetime, float] | None = None  # the platform's time, and ours that never jumps
         self.health: Health | None = None  # of the run that learns
         self._shown = math.inf
@@ -114,7 +125,7 @@ class PlatformClock:
             self.health.skewed(ahead)
         if abs(ahead) > SKEW_SECONDS and not self._told:
             self._told = True
-            self._log.warning("clock.skew", seconds=round(ahead))
+            self._logs.log.warning("clock.skew", seconds=round(ahead))
 
     @property
     def ahead_seconds(self) -> float:
@@ -140,7 +151,7 @@ async def probe(
     Raises:
         CredentialsError: the platform refuses the account.
     """
-    trouble = Trouble(health, setup.log, "probe.failed", "the platform does not answer")
+    trouble = Trouble(health, setup, "probe.failed", "the platform does not answer")
     while True:
         identity = await retrying(partial(_probe, channel), RECEIVING, setup.clock, setup.rng, trouble)
         trouble.over()

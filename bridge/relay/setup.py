@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -11,7 +12,7 @@ from bridge.channel import ChannelSettings, ChannelSpec, Http, Place, RemoteTool
 from bridge.clock import Clock
 from bridge.config import Config
 from bridge.ids import AccountId, ConversationKey
-from bridge.logs import Logger
+from bridge.logs import Logger, get_logger
 from bridge.media.disk import Disk
 from bridge.media.limits import MediaLimits
 from bridge.media.shelf import Shelf
@@ -25,12 +26,12 @@ from bridge.store.contract import Store
 MIB = 1_048_576
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Setup:
-    """What an account is made of.
+    """What an account is made of; what most accounts never need is made when it is asked for.
 
-    ``shelf`` has the account's received files, a folder per conversation. ``version`` is ours, as told to the
-    session server. ``ahead`` answers messages for the daemon, before the account itself does.
+    ``disk`` is what received files are saved on. ``version`` is ours, as told to the session
+    server. ``ahead`` answers messages for the daemon, before the account itself does.
     """
 
     name: AccountId
@@ -42,10 +43,9 @@ class Setup:
     workspace: Path
     http: Http
     store: Store
-    shelf: Shelf
+    disk: Disk
     clock: Clock
     rng: Random
-    log: Logger
     version: str
     meter: AccountMeter = field(default_factory=AccountMeter)
     ahead: Ahead = NOBODY
@@ -58,7 +58,11 @@ class Setup:
     def account_name(self) -> str:
         return self.name.partition(":")[2]
 
-    @property
+    @cached_property
+    def log(self) -> Logger:
+        return get_logger("bridge.relay").bind(account=self.name)
+
+    @cached_property
     def policy(self) -> Policy:
         settings = self.settings
         return Policy(settings.owner, settings.senders, settings.remote_tools is RemoteTools.OWNER)
@@ -78,6 +82,15 @@ class Setup:
         limits = self.config.limits
         return outbox.Caps(limits.reply_bytes, limits.part_bytes, limits.reply_files)
 
+    @property
+    def inbox(self) -> Path:
+        """Where the account's received files are kept, a folder per conversation."""
+        return self.home.inbox(self.channel_name, self.account_name, "any").parent
+
+    @cached_property
+    def shelf(self) -> Shelf:
+        return Shelf(self.inbox, self.config.media.quota_mib * MIB, self.disk)
+
     def media(self, conversation: ConversationKey) -> received.Terms:
         """How files of this conversation are taken in, and where to."""
         own, media = self.settings.media, self.config.media
@@ -95,10 +108,3 @@ def fingerprint_of(spec: ChannelSpec, settings: ChannelSettings, credentials: ob
     """What identifies an account, never what may rotate."""
     identity = (spec.name, *spec.identity(settings, credentials))
     return sha256("\0".join(identity).encode()).hexdigest()
-
-
-def shelf_of(name: AccountId, home: Home, config: Config, disk: Disk) -> Shelf:
-    """Where an account's received files are kept."""
-    channel, _, account = name.partition(":")
-    root = home.inbox(channel, account, "any").parent
-    return Shelf(root, config.media.quota_mib * MIB, disk)

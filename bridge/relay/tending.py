@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
 
+from bridge.clock import Clock
 from bridge.ids import ConversationKey
-from bridge.relay.conversation import Conversation
-from bridge.relay.setup import Setup
 
 TEND_SECONDS = 30.0
 SWEEP_SECONDS = 3600.0
 
 
+class Idle(Protocol):
+    @property
+    def idle_seconds(self) -> float: ...
+
+
 async def tend(
-    setup: Setup,
-    conversations: Mapping[ConversationKey, Conversation],
+    conversations: Mapping[ConversationKey, Idle],
     retire: Callable[[ConversationKey], None],
+    limit_seconds: float,
+    clock: Clock,
 ) -> None:
-    """Close idle sessions, and sweep received files at the start and hourly, for ever."""
-    swept = -SWEEP_SECONDS
+    """Close the sessions of conversations that were idle for so long, for ever."""
     while True:
-        now = setup.clock.monotonic()
-        limit = setup.config.limits.idle_seconds
-        for key in [key for key, one in conversations.items() if one.idle_seconds >= limit]:
+        for key in [key for key, one in conversations.items() if one.idle_seconds >= limit_seconds]:
             retire(key)
-        if now - swept >= SWEEP_SECONDS:
-            swept = now
-            await _sweep(setup)
-        await setup.clock.sleep(TEND_SECONDS)
+        await clock.sleep(TEND_SECONDS)
 
 
-async def _sweep(setup: Setup) -> None:
-    keep = timedelta(days=setup.settings.media.keep_days)
-    with suppress(OSError):
-        await setup.shelf.sweep(keep, setup.clock.now())
+class Sweeps(Protocol):
+    async def sweep(self) -> None:
+        """Remove what it received and need not keep any longer."""
+        ...
+
+
+async def sweep_all(accounts: Callable[[], Iterable[Sweeps]], clock: Clock) -> None:
+    """Sweep the received files of all accounts, at the start and hourly, for ever."""
+    while True:
+        for account in list(accounts()):
+            await account.sweep()
+        await clock.sleep(SWEEP_SECONDS)

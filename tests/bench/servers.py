@@ -35,7 +35,7 @@ from bridge.clock import SystemClock
 from bridge.config import Config, LimitsTable, WebTable
 from bridge.health import Snapshot, State
 from bridge.ids import AccountId
-from bridge.logs import configure, get_logger
+from bridge.logs import configure
 from bridge.media.disk import Disk
 from bridge.paths import Home
 from bridge.process import spare_collections
@@ -44,7 +44,7 @@ from bridge.protocol.events import Initialized
 from bridge.protocol.limits import PROTOCOL_VERSION
 from bridge.protocol.shared import Peer
 from bridge.relay.account import Account
-from bridge.relay.setup import Setup, shelf_of
+from bridge.relay.setup import Setup
 from bridge.store.sqlite import open_store
 from bridge.web.listener import listening
 from channels.feishu import SPEC, FeishuCredentials, FeishuSettings
@@ -133,10 +133,9 @@ def _setup(home: Home, http: Http, store: object) -> Setup:
         workspace=home.root,
         http=http,
         store=store,  # type: ignore[arg-type]  # a Store
-        shelf=shelf_of(AccountId("feishu:main"), home, Config(), Disk(home.root, 0)),
+        disk=Disk(home.root, 0),
         clock=SystemClock(),
         rng=Random(1),
-        log=get_logger("bench"),
         version="0",
     )
 

@@ -29,7 +29,7 @@ from bridge.paths import Home
 from bridge.plans import Served
 from bridge.relay import contact, silence
 from bridge.relay.account import Account
-from bridge.relay.setup import Setup, shelf_of
+from bridge.relay.setup import Setup
 from bridge.store.contract import CountsOf, Store
 from bridge.supervisor import Plan, Supervisor
 from tests.faults.wire import Wire
@@ -176,7 +176,5 @@ def _setup(
         settings=kit.spec.settings.model_validate(table),
         credentials=kit.spec.credentials.model_validate(kit.credentials),
         http=http,
-        shelf=shelf_of(name, home, base.config, base.shelf._disk),
         rng=rng,
-        log=base.log.bind(account=name),
     )

@@ -46,7 +46,7 @@ from bridge.relay.texts import Language
 from bridge.store.contract import Post
 from bridge.store.sqlite import open_store
 from bridge.store.workers import InlineWorker
-from tests.relay.harness import FakeHealth
+from tests.relay.harness import FakeHealth, Logs
 
 ACCOUNTS = 1000
 CAPACITY = 50  # requests a second
@@ -194,7 +194,7 @@ class _Clocked:
 async def receiving(platform: Platform, clock: FakeClock, rng: random.Random, name: str) -> None:
     """One account's receives: the first succeeds, and its contact is lost in the outage."""
     poller, health = Poller(name, platform), FakeHealth()
-    trouble = Trouble(health, get_logger("load"), "receive.failed", "it fails")
+    trouble = Trouble(health, Logs(), "receive.failed", "it fails")
     receiver = Receiver(poller, cast(Any, _Clocked(clock, rng)), trouble, health)
     while True:
         await receiver.next("")

@@ -46,7 +46,7 @@ from bridge.media.disk import Disk
 from bridge.paths import Home
 from bridge.relay.account import Account
 from bridge.relay.ahead import NOBODY, Ahead
-from bridge.relay.setup import Setup, shelf_of
+from bridge.relay.setup import Setup
 from bridge.store.sqlite import SqliteStore, open_store
 from bridge.store.workers import InlineWorker
 from tests.relay.scripted import ScriptedServer, scripted
@@ -239,9 +239,20 @@ def setup_for(
     return Setup(
         name=NAME, spec=spec_for(channel, **(spec or {})), settings=table, credentials=None, config=config,
         home=home, workspace=workspace or home.root, http=cast(Http, None), store=store, clock=clock,
-        shelf=shelf_of(NAME, home, config, disk or Disk(home.root, 0)),
-        rng=Random(3), log=get_logger("test"), version="1", ahead=ahead,
+        disk=disk or Disk(home.root, 0), rng=Random(3), version="1", ahead=ahead,
     )  # fmt: skip
+
+
+def put_under(here: Desk, store: Any) -> None:
+    """Put another store under the account's next run, which has the steps and reads of one."""
+    here.account._store = store
+    here.account._setup = replace(here.account._setup, store=store)
+
+
+class Logs:
+    """Who has a log, and nothing else of a setup's."""
+
+    log = get_logger("test")
 
 
 @asynccontextmanager

@@ -65,6 +65,7 @@ from tests.relay.harness import (
     desk,
     homes,
     message,
+    put_under,
     setup_for,
 )
 from tests.relay.responding import Platform, SilentChannel
@@ -111,7 +112,7 @@ class Faulty:
 def swap_store(here: Desk) -> Faulty:
     """Put a faulty store under a running account."""
     faulty = Faulty(here.store)
-    here.account._store = faulty
+    put_under(here, faulty)
     if here.account._run is not None:
         here.account._run.claims.store = faulty
     return faulty
@@ -643,7 +644,7 @@ async def test_where_responses_carry_replies_a_push_is_answered_by_its_reply_or_
 
 async def test_a_run_that_cannot_even_begin_ends_with_its_error() -> None:
     async with desk(run=False) as here:
-        here.account._new_run = None  # type: ignore[method-assign, assignment] # a bug
+        here.account._recover = None  # type: ignore[method-assign, assignment] # a bug
         with pytest.raises(ExceptionGroup):
             await here.account.run(here.health)
 
@@ -711,7 +712,7 @@ async def test_a_plain_word_answers_no_question_of_the_daemon_s_while_an_approva
         return Said("noted", lambda: acted.append(item.text)) if item.text == "yes" else None
 
     async with desk(ahead=Ahead(for_answered=[answer])) as here:
-        approvals = here.account._approvals
+        approvals = here.account._lasting.approvals
         approvals.open("a1", conversation_of(message("m", "yes")), 60)
         await here.say("yes")
         assert await here.answered(1) == [say(Text.QUESTION_WHICH, Language.EN)]

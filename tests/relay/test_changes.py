@@ -46,6 +46,7 @@ from tests.relay.harness import (
     desk,
     homes,
     message,
+    put_under,
 )
 from tests.relay.scripted import Frame, Peer, answer, cancellable
 from tests.relay.test_conversation import Held, key_of
@@ -370,7 +371,7 @@ async def test_missed_messages_are_reported_although_the_first_is_recalled_just_
                     await here.store.do(Recall(NAME, step.message_id, key_of(), 0))  # type: ignore[attr-defined] # an Answer
                 return await self._store.do(step)
 
-        here.account._store = Racing(here.store, Recall)
+        put_under(here, Racing(here.store, Recall))
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(here.account.run(here.health))
             await settle()
@@ -606,6 +607,7 @@ async def test_a_change_that_comes_in_the_moment_of_the_stop_is_not_waited_for()
         await until(lambda: here.account._run is not None)
         run = here.account._run
         assert run is not None
+        take = run.claims.take
         await until(lambda: here.clock.waits() != [])
         running.cancel()  # what is spawned right now is cancelled before it has begun
-        assert "stops" in await settled_error(run.claims.take([Recalled("m0")], 0))
+        assert "stops" in await settled_error(take([Recalled("m0")], 0))

@@ -16,10 +16,9 @@ from bridge.channel import (
     Withdrawn,
 )
 from bridge.channel.testing.clock import FakeClock, settle, until
-from bridge.logs import get_logger
 from bridge.relay.contact import PROBE_SECONDS, OnlyTrouble, PlatformClock, proves_contact
 from bridge.store.contract import IdentityOf
-from tests.relay.harness import NAME, FakeHealth, ProbedChannel, desk, homes, message
+from tests.relay.harness import NAME, FakeHealth, Logs, ProbedChannel, desk, homes, message
 
 
 async def test_a_probed_account_has_contact_only_when_the_platform_answered() -> None:
@@ -88,7 +87,7 @@ def test_a_polled_account_learns_of_failed_sends_only() -> None:
 
 def test_the_platform_s_time_is_ours_until_it_says_otherwise() -> None:
     clock = FakeClock()
-    platform = PlatformClock(clock, get_logger("test"))
+    platform = PlatformClock(clock, Logs())
     assert platform.ahead_seconds == 0
     platform.learn(clock.now() + timedelta(seconds=5))
     platform.learn(None)
@@ -97,7 +96,7 @@ def test_the_platform_s_time_is_ours_until_it_says_otherwise() -> None:
 
 async def test_a_jump_of_our_clock_changes_no_age_before_the_platform_has_told_its_time_again() -> None:
     clock = FakeClock()
-    platform = PlatformClock(clock, get_logger("test"))
+    platform = PlatformClock(clock, Logs())
     platform.learn(clock.now() + timedelta(seconds=5))
     await clock.advance(100)
     assert platform.ahead_seconds == 5
@@ -109,7 +108,7 @@ async def test_a_jump_of_our_clock_changes_no_age_before_the_platform_has_told_i
 
 def test_a_skew_is_shown_and_again_when_it_changes_by_a_second() -> None:
     clock, health = FakeClock(), FakeHealth()
-    platform = PlatformClock(clock, get_logger("test"))
+    platform = PlatformClock(clock, Logs())
     platform.health = health
     for seconds in (5, 5.9, 6, 4.2, 4.9):
         platform.learn(clock.now() + timedelta(seconds=seconds))

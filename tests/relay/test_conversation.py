@@ -65,6 +65,7 @@ from tests.relay.harness import (
     desk,
     homes,
     message,
+    put_under,
 )
 from tests.relay.scripted import Frame, HangupError, Peer, ScriptedServer, answer, cancellable
 
@@ -852,7 +853,7 @@ async def test_the_first_of_several_missed_messages_may_be_recalled_as_it_is_rep
                     await store.do(Recall(NAME, step.message_id, key_of(), 0))
                 return await store.do(step)
 
-        here.account._store = Racing(store)
+        put_under(here, Racing(store))
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(here.account.run(here.health))
             await settle()

@@ -29,6 +29,7 @@ from tests.relay.harness import (
     desk,
     homes,
     message,
+    put_under,
 )
 from tests.relay.scripted import Frame, Peer, answer
 
@@ -193,7 +194,7 @@ async def test_case_55_what_waits_and_what_comes_while_draining_runs_once_after_
             for n in range(1, 5):
                 await before.say(f"text {n}")
             await until(lambda: len(before.server.frames("turn.start")) == 1)
-            before.account._store = draining = Draining(before.store)
+            put_under(before, draining := Draining(before.store))
             pushing = tasks.create_task(before.push(message("m5", "text 5")))
             await settle()
             running.cancel()

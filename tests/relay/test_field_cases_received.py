@@ -6,7 +6,15 @@ from bridge.channel import Batch, Claimed, Inbound
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.errors import StoreError
 from bridge.store.contract import Claim, Step
-from tests.relay.harness import STRANGER, Desk, PollingChannel, desk, homes, message
+from tests.relay.harness import (
+    STRANGER,
+    Desk,
+    PollingChannel,
+    desk,
+    homes,
+    message,
+    put_under,
+)
 from tests.relay.scripted import Frame, Peer, answer
 
 
@@ -46,7 +54,7 @@ async def test_case_40_no_crash_loses_what_was_received_and_not_yet_claimed() ->
     async with homes() as home:
         clock, before, after = FakeClock(), PollingChannel(), PollingChannel()
         async with desk(before, home=home, clock=clock, run=False) as here:
-            here.account._store = Dying(here)  # type: ignore[assignment]  # a store, but for its claims
+            put_under(here, Dying(here))
             async with asyncio.TaskGroup() as tasks:
                 running = tasks.create_task(here.account.run(here.health))
                 before.batches = [Batch([update(20), update(21)], checkpoint="22")]
@@ -107,7 +115,7 @@ async def test_case_15_a_session_that_the_server_does_not_know_any_more_is_repla
 async def test_case_34_a_batch_whose_claim_fails_is_told_of_and_runs_once_it_is_stored() -> None:
     channel = PollingChannel()
     async with desk(channel, run=False) as here:
-        here.account._store = Failing(here, 3)  # type: ignore[assignment]  # a store that fails thrice
+        put_under(here, Failing(here, 3))
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(here.account.run(here.health))
             channel.batches = [Batch([update(1)], checkpoint="2")]

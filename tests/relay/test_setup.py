@@ -4,12 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from bridge.channel.testing.clock import FakeClock
-from bridge.config import Config, MediaTable
 from bridge.ids import ConversationKey
-from bridge.media.disk import Disk
 from bridge.paths import Home
-from bridge.relay.setup import MIB, Setup, shelf_of
-from tests.relay.harness import NAME, OWNER, PushedChannel, setup_for
+from bridge.relay.setup import MIB, Setup
+from tests.relay.harness import OWNER, PushedChannel, setup_for
 
 HOME = Home(Path("/h"))
 
@@ -45,7 +43,7 @@ def test_received_files_have_a_folder_without_any_remote_id_and_limits_in_bytes(
 
 
 async def test_an_account_s_received_files_have_the_quota_that_is_set(tmp_path: Path) -> None:
-    shelf = shelf_of(NAME, Home(tmp_path), Config(media=MediaTable(quota_mib=1)), Disk(tmp_path, 0))
+    shelf = setup_for(Home(tmp_path), None, FakeClock(), PushedChannel(), media={"quota_mib": 1}).shelf
     old, new = (tmp_path / "state" / "media" / "test" / "a" / name for name in ("0-old", "0-new"))
     for stamp, path in enumerate((old, new)):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,11 +6,10 @@ from bridge.channel.testing.clock import FakeClock
 from bridge.clock import unix_ms
 from bridge.config import LimitsTable
 from bridge.ids import ConversationKey, MessageId, SessionId
-from bridge.logs import get_logger
 from bridge.relay.contact import PlatformClock
 from bridge.relay.work import Work
 from bridge.store.contract import MessageState, OpenMessage
-from tests.relay.harness import message
+from tests.relay.harness import Logs, message
 
 
 def work(clock: FakeClock) -> Work:
@@ -19,7 +18,7 @@ def work(clock: FakeClock) -> Work:
         account=nothing, channel=nothing, spec=nothing, policy=nothing, authority=nothing, language="auto",
         limits=LimitsTable(stale_seconds=3600), caps=nothing, media=nothing, outbox_folder=nothing,
         server=nothing, store=nothing, clock=clock, slots=nothing, deliver=nothing, release=nothing,
-        platform=PlatformClock(clock, get_logger("test")), live=None, log=cast(Any, None),
+        platform=PlatformClock(clock, Logs()), live=None, log=cast(Any, None),
     )  # fmt: skip
 
 

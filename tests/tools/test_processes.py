@@ -1,0 +1,205 @@
+"""Programs and what they leave behind, for real: each test's own are gone when it ends."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.ids import new_uuid
+from bridge.tools import keeper, processes
+from bridge.tools.processes import Process, StartError, clean_environment, process_group
+
+ROOT = Path(__file__).parents[2]
+GONE_SECONDS = 2.0
+
+
+def marked(mark: str) -> list[int]:
+    """The processes with so telling an environment."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if mark.encode() in Path("/proc", name, "environ").read_bytes():
+                found.append(int(name))
+        except OSError:
+            continue
+    return found
+
+
+def seen(mark: str, enough: Callable[[int], bool]) -> bool:
+    """Whether the number of processes with the mark becomes so within two seconds."""
+    deadline = time.monotonic() + GONE_SECONDS
+    while not (good := enough(len(marked(mark)))) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return good
+
+
+@pytest.fixture
+def mark() -> Iterator[str]:
+    """In the environment of what a test starts; nothing may have it when the test is over."""
+    text = f"mark-{new_uuid()}"
+    yield text
+    assert marked(text) == []
+
+
+def running(tmp_path: Path, mark: str, script: str, **options: Any) -> AbstractAsyncContextManager[Process]:
+    return process_group(["/bin/sh", "-c", script], tmp_path, clean_environment() | {"MARK": mark}, **options)
+
+
+async def test_a_program_reads_and_writes_and_tells_its_exit_code(tmp_path: Path, mark: str) -> None:
+    async with running(tmp_path, mark, "pwd; cat; echo no >&2; exit 3") as process:
+        process.stdin.write(b"text\n")
+        await process.stdin.drain()
+        process.stdin.close()
+        assert await process.stdout.read() == f"{tmp_path}\ntext\n".encode()
+        assert await process.stderr.read() == b"no\n"
+        assert await process.wait() == process.returncode == 3
+        await process.ended()
+
+
+async def test_streams_are_joined_or_left_out_as_told(tmp_path: Path, mark: str) -> None:
+    async with running(tmp_path, mark, "cat; echo no >&2", stdin=False, stderr="stdout") as process:
+        assert await process.stdout.read() == b"no\n"
+        assert await process.stderr.read() == b""
+        with pytest.raises(TypeError):
+            process.stdin  # noqa: B018 - the look is what fails
+    async with running(tmp_path, mark, "echo no >&2", stderr="null") as process:
+        assert await process.stdout.read() == b""
+
+
+async def test_a_line_may_be_as_long_as_told(tmp_path: Path, mark: str) -> None:
+    script = "head -c 100000 /dev/zero | tr '\\0' x; echo"
+    async with running(tmp_path, mark, script, line_bytes=200_000) as process:
+        assert len(await process.stdout.readline()) == 100_001
+    async with running(tmp_path, mark, script) as process:
+        with pytest.raises(ValueError, match="limit"):
+            await process.stdout.readline()
+
+
+@pytest.mark.parametrize(
+    ("argv", "folder", "why"),
+    [
+        (["/none/such"], ".", "such cannot be started: No such file"),
+        (["./plain"], ".", "Permission denied"),
+        (["/bin/true"], "none", "No such file"),
+        (["/bin/true", "a\0b"], ".", "no text"),
+    ],
+)
+async def test_what_cannot_be_started_is_said(argv: list[str], folder: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+    with pytest.raises(StartError, match=why):
+        async with process_group(argv, tmp_path / folder, clean_environment()):
+            pass
+
+
+async def test_a_system_without_descriptors_is_an_error_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left() -> tuple[int, int]:
+        raise OSError
+
+    monkeypatch.setattr(os, "pipe", none_left)
+    with pytest.raises(StartError, match="the system refuses it"):
+        async with process_group(["/bin/true"], tmp_path, {}):
+            pass
+
+
+async def test_leaving_ends_all_also_what_became_a_daemon(tmp_path: Path, mark: str) -> None:
+    script = "sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60 & sleep 60' &); echo; sleep 60"
+    async with running(tmp_path, mark, script) as process:
+        await process.stdout.readline()
+        assert seen(mark, lambda count: count >= 6)  # one of them is the keeper
+        assert process.returncode is None
+    assert process.returncode == -signal.SIGTERM
+
+
+async def test_what_a_program_leaves_behind_ends_with_it(tmp_path: Path, mark: str) -> None:
+    async with running(tmp_path, mark, "sleep 60 & setsid sleep 60 & exit 4") as process:
+        assert await process.stdout.read() == b""  # which the others held, too
+        assert await process.wait() == 4
+        await process.ended()
+        assert marked(mark) == []
+
+
+async def test_being_cancelled_in_the_end_makes_it_hurry_and_is_not_lost(tmp_path: Path, mark: str) -> None:
+    began, at = asyncio.Event(), time.monotonic()
+
+    async def use() -> None:
+        async with running(tmp_path, mark, "trap '' TERM; echo; while :; do sleep 60; done") as process:
+            await process.stdout.readline()
+            began.set()
+            await process.end()
+
+    async with asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(use())
+        await began.wait()
+        await asyncio.sleep(0.01)
+        task.cancel()
+    assert task.cancelled()
+    assert time.monotonic() - at < keeper.GRACE_SECONDS
+
+
+async def test_a_keeper_that_is_killed_takes_the_program_along(tmp_path: Path, mark: str) -> None:
+    async with running(tmp_path, mark, "echo $PPID; sleep 60") as process:
+        os.kill(int(await process.stdout.readline()), signal.SIGKILL)
+        assert await process.wait() == processes.KILLED
+        await process.stdout.read()
+
+
+async def test_a_keeper_that_is_killed_before_it_starts_anything_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = tmp_path / "keeper.py"
+    silent.write_text("")
+    monkeypatch.setattr(keeper, "__file__", str(silent))
+    with pytest.raises(StartError, match="killed at once"):
+        async with process_group(["/bin/true"], tmp_path, {}):
+            pass
+
+
+def test_the_environment_holds_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "WEBHOOK_SECRETS", "TURNBRIDGE_HOME", "LD_PRELOAD", "PYTHONPATH"):
+        monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.setenv("https_proxy", "http://name:secret@proxy:1")
+    monkeypatch.setenv("http_proxy", "http://proxy:1")
+    monkeypatch.delenv("PATH")
+    found = clean_environment()
+    assert "secret" not in str(found)
+    assert (found["TERM"], found["LC_ALL"], found["http_proxy"]) == ("dumb", "C.UTF-8", "http://proxy:1")
+    assert "/bin" in found["PATH"]
+
+
+_DAEMON = """
+import asyncio, sys
+from pathlib import Path
+from bridge.tools.processes import clean_environment, process_group
+
+async def run(mark, script):
+    env = clean_environment() | {"MARK": mark}
+    async with process_group(["/bin/sh", "-c", script], Path("/"), env) as it:
+        print((await it.stdout.readline()).decode(), end="", flush=True)
+        await it.wait()
+
+asyncio.run(run(*sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("stubborn", ["", "trap '' TERM;"])
+def test_a_daemon_that_is_killed_leaves_nothing_behind(stubborn: str, mark: str) -> None:
+    script = f"{stubborn} setsid sleep 60 & (setsid sh -c '{stubborn} sleep 60 & sleep 60' &);"
+    script = f"{stubborn} sleep 60 & {script} echo ready; sleep 60; sleep 60"
+    command = [sys.executable, "-c", _DAEMON, mark, script]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as daemon:
+        assert daemon.stdout
+        assert daemon.stdout.readline() == b"ready\n"
+        assert seen(mark, lambda count: count >= 6)
+        daemon.kill()
+        assert seen(mark, lambda count: count == 0)

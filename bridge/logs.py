@@ -231,6 +231,14 @@ def _errors(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     return event
 
 
+_FIRST = ("time", "level", "event", "account", "module")
+
+
+def _ordered(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """What every line has comes first, whatever else was bound, and when."""
+    return {key: event[key] for key in _FIRST if key in event} | event
+
+
 _COLOURS = {"warning": "\x1b[33m", "error": "\x1b[31m"}
 
 
@@ -302,6 +310,7 @@ def _set_up(level: str, *, as_json: bool, stream: TextIO | None) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
             _errors,
             redact,
+            _ordered,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),

@@ -66,6 +66,22 @@ def redacted(**values: object) -> dict[str, Any]:
     return dict(redact(None, "info", dict(values)))
 
 
+def test_the_keys_of_a_line_have_one_order_whatever_was_bound_when() -> None:
+    out = io.StringIO()
+    configure(stream=out, as_json=True)
+    get_logger("bridge.relay").bind(part=3, account="feishu:main").info("delivery.refused", zone=1, code="x")
+    get_logger("bridge.relay").info("daemon.ready")
+    orders = [list(line) for line in lines(out)]
+    assert orders == [
+        ["time", "level", "event", "account", "module", "part", "zone", "code"],
+        ["time", "level", "event", "module"],
+    ]
+    out.truncate(0)
+    configure(stream=out, as_json=False)
+    get_logger("bridge.relay").bind(part=3, account="feishu:main").info("delivery.refused")
+    assert out.getvalue().strip().endswith("info delivery.refused account=feishu:main part=3")
+
+
 def test_a_line_is_one_json_object_with_event_keys_level_module_and_time() -> None:
     out = io.StringIO()
     configure(stream=out)

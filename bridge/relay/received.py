@@ -78,7 +78,9 @@ async def receive(message: Inbound, channel: Channel, terms: Terms, owner: bool,
         await received.let_go(keep=False)
         raise
     if len(wanted) > terms.limits.max_files:
-        received.notes.append(f"[{len(wanted) - terms.limits.max_files} more file(s) were not opened.]")
+        received.notes.append(
+            f"[Of {len(wanted)} files {len(wanted) - terms.limits.max_files} were not opened.]"
+        )
     return received
 
 

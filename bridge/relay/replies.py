@@ -44,7 +44,7 @@ class Replies:
     async def say_missed(self, missed: Sequence[Message]) -> bool:
         """One notice lists them all, and ends the first. False: it was over, so nothing was said."""
         address = self._address(missed[:1])
-        listed = turn.missed_list([one.inbound for one in missed])
+        listed = turn.missed_list([one.inbound for one in missed], address.language)
         text = f"{say(Text.MISSED, address.language)}\n{listed}"
         reply = outbox.compose(Content(text), address, self._work.spec, self._work.caps)
         return await self.store(missed[:1], reply, Text.MISSED)

@@ -334,7 +334,9 @@ _ZH = {
 
 
 def say(text: Text, language: Language, **values: object) -> str:
-    return (_ZH if language is Language.ZH else _EN)[text].format(**values)
+    """``text`` with its values; ``(s)`` is there unless their ``count`` is 1."""
+    words = (_ZH if language is Language.ZH else _EN)[text]
+    return words.replace("(s)", "" if values.get("count") == 1 else "s").format(**values)
 
 
 def duration(seconds: float, language: Language) -> str:

@@ -13,6 +13,7 @@ from bridge.protocol.limits import PROMPT_BYTES
 from bridge.protocol.shared import ReplyAttachment
 from bridge.relay.outbox import Content, ReplyFile
 from bridge.relay.received import Received
+from bridge.relay.texts import Language, Text, say
 
 OLD_SECONDS = 300.0
 SHOWN_BYTES = 64  # more than the time at which a message was sent takes, and what divides paragraphs
@@ -68,11 +69,11 @@ def content_of(text: str, attached: Sequence[ReplyAttachment], outbox_folder: Pa
     return Content(text, files, dropped=len(attached) - len(kept))
 
 
-def missed_list(messages: Sequence[Inbound]) -> str:
+def missed_list(messages: Sequence[Inbound], language: Language) -> str:
     """Messages that are too old to be acted on, one a line, as their sender is told of them."""
     lines = []
     for message in messages:
-        words = " ".join(clean(message.text).split()) or f"({len(message.files)} file(s))"
+        words = " ".join(clean(message.text).split()) or say(Text.FILES, language, count=len(message.files))
         when = f"{_shown(message.sent_at)}: " if message.sent_at else ""
         lines.append(f"• {when}{truncate(words, 200, '…')}")
     return "\n".join(lines)

@@ -347,7 +347,7 @@ async def test_a_missed_file_is_listed_too() -> None:
     async with desk() as here:
         files = (RemoteFile("k", FileKind.FILE),)
         await here.say("", files=files, sent_at=here.clock.now() - 2 * HOUR)
-        assert "(1 file(s))" in (await here.answered(1))[0]
+        assert "(1 file)" in (await here.answered(1))[0]
 
 
 async def test_case_3_age_is_judged_by_the_platform_s_clock() -> None:

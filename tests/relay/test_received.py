@@ -220,7 +220,7 @@ async def test_what_the_platform_gives_nobody_is_said_with_its_transcript(tmp_pa
 async def test_files_over_the_limit_of_a_message_are_counted(tmp_path: Path) -> None:
     got = await take(tmp_path, *[DOCUMENT] * 5, limits=MediaLimits(max_files=3))
     assert len(got.attachments) == 3
-    assert got.notes == ["[2 more file(s) were not opened.]"]
+    assert got.notes == ["[Of 5 files 2 were not opened.]"]
 
 
 async def test_a_reference_brings_its_text_and_files(tmp_path: Path) -> None:

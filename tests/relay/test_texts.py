@@ -23,6 +23,13 @@ def test_the_two_tables_hold_different_words() -> None:
     assert all(_EN[text] != _ZH[text] for text in Text)
 
 
+def test_one_is_told_as_one() -> None:
+    said = {count: say(Text.WAITS, Language.EN, count=count) for count in (0, 1, 2)}
+    assert said == {0: "Waiting: 0 messages.", 1: "Waiting: 1 message.", 2: "Waiting: 2 messages."}
+    assert say(Text.FILES, Language.EN, count=1) == "(1 file)"
+    assert say(Text.QUESTION, Language.EN, question="(s)", time="1 h").count("(s)") == 1
+
+
 def test_chinese_is_answered_in_chinese_unless_the_account_says_otherwise() -> None:
     assert language_of("你好，请看一下", "auto") is Language.ZH
     assert language_of("hello", "auto") is Language.EN

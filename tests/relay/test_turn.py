@@ -11,6 +11,7 @@ from bridge.media.shelf import Shelf
 from bridge.protocol.limits import PROMPT_BYTES
 from bridge.protocol.shared import Attachment, ReplyAttachment
 from bridge.relay import received
+from bridge.relay.texts import Language
 from bridge.relay.turn import (
     content_of,
     is_text_alone,
@@ -100,9 +101,9 @@ def test_only_regular_files_inside_the_outbox_are_taken_along(tmp_path: Path) ->
 def test_missed_messages_are_listed_with_their_time_and_on_one_line_each() -> None:
     files = replace(MESSAGE, text="", files=(RemoteFile("k", FileKind.FILE),), sent_at=None)
     long = replace(MESSAGE, text="x\n" * 500)
-    first, second, third = missed_list([MESSAGE, files, long]).splitlines()
+    first, second, third = missed_list([MESSAGE, files, long], Language.EN).splitlines()
     assert first == "• 2026-03-04 05:06 UTC: hello"
-    assert second == "• (1 file(s))"
+    assert second == "• (1 file)"
     assert len(third) < 240
 
 

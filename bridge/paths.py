@@ -179,7 +179,8 @@ def read_private(path: Path) -> bytes:
     """The bytes of a private file, judged on the open file, so that it cannot be exchanged in between.
 
     Raises:
-        ConfigError: it is missing, a symbolic link, no regular file, open to others, or over 1 MiB.
+        ConfigError: it is missing, a symbolic link, no regular file, another user's, open to others, or
+            over 1 MiB.
         ExhaustedError: it may be all of that, and good.
     """
     try:
@@ -194,6 +195,8 @@ def read_private(path: Path) -> bytes:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             raise ConfigError(f"{path} is no regular file: put a file there")
+        if found.st_uid != (us := os.geteuid()):  # who could read it then, as root can, did not write it
+            raise ConfigError(f"{path} belongs to another user: run chown {us} on it")
         if found.st_mode & _OTHERS:
             raise ConfigError(f"{path} is open to others: run chmod 600 on it")
         with os.fdopen(file, "rb", closefd=False) as stream:

@@ -214,3 +214,14 @@ def test_a_file_over_the_limit_is_not_read(tmp_path: Path, monkeypatch: pytest.M
     assert read_private(tmp_path / "fits") == b"1234"
     with pytest.raises(ConfigError, match="over 4 bytes"):
         read_private(tmp_path / "over")
+
+
+def test_a_private_file_of_another_user_is_refused_also_to_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "main.json"
+    write_private(path, b"{}")
+    assert read_private(path) == b"{}"
+    monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+    with pytest.raises(ConfigError, match=r"main\.json belongs to another user: run chown \d+ on it"):
+        read_private(path)

@@ -23,6 +23,7 @@ IMPORT_NAMES = {
     "aiohttp": {"aiohttp", "multidict", "yarl"},  # its own interface is made of these
     "pillow": {"PIL"},
     "protobuf": {"google"},
+    "pydantic-ai": {"anthropic", "genai_prices", "httpx2", "openai", "pydantic_ai"},  # what it is made of
     "python-magic": {"magic", "pylibmagic"},
 }
 

@@ -16,7 +16,7 @@ from bridge.paths import Home, write_private
 EXAMPLE = Path(__file__).parent.parent / "config.example.toml"
 TEXT = EXAMPLE.read_text(encoding="utf-8")
 EVERYTHING = re.sub(r"^#(?=\S)", "", TEXT, flags=re.MULTILINE)  # as if all of it were switched on
-EXAMPLES = {"app_id", "original_id"}  # settings without a default: what stands there is an example
+EXAMPLES = {"app_id", "model", "original_id"}  # settings without a default: what stands there is an example
 ENVIRONMENT = {
     "WEBHOOK_SECRETS": '["whsec_' + "QUJD" * 11 + '"]',
     "WEBHOOK_CALLBACK_SECRETS": '["whsec_' + "REVG" * 11 + '"]',
@@ -77,7 +77,9 @@ def test_it_names_every_channel_and_agent_that_comes_with_the_program() -> None:
     said = tables(EVERYTHING)
     assert set(said["channels"]) == set(OURS) <= set(registry.channels().names())
     for name, table in said["agents"].items():
-        assert defaults(registry.agents().load(name).settings) == table
+        settings = registry.agents().load(name).settings
+        assert {key: value for key, value in table.items() if key not in EXAMPLES} == defaults(settings)
+        settings.model_validate(table)
 
 
 def test_with_everything_switched_on_every_account_is_ready(tmp_path: Path) -> None:

@@ -1,0 +1,160 @@
+"""One request's way to a model's endpoint, under our limits: sizes, silence, and which headers leave."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+import httpx2
+
+from bridge.agents.contract import AgentError
+from bridge.clock import Clock
+from bridge.version import VERSION
+
+EVENT_BYTES = 1_048_576
+RESPONSE_BYTES = 4_194_304
+ERROR_BYTES = 65_536  # of what a refusal may say; the rest is not read
+
+_KEPT = frozenset(
+    "host accept content-type content-length transfer-encoding anthropic-version anthropic-beta".split()
+)
+# How the last events of an answer look: both wires say why it ends, and that it has.
+_WHOLE = re.compile(rb'^data: *(?:\[DONE\]|.*"(?:finish|stop)_reason" *: *"|.*"type" *: *"message_stop")')
+_AGENT = f"turnbridge/{VERSION}"
+_R = TypeVar("_R")
+
+
+class Watch:
+    """Sees to one request: ends it when its endpoint keeps silent, and remembers what came of the answer.
+
+    ``began``: something came; ``is_whole``: its end did, too.
+    """
+
+    def __init__(self, clock: Clock, first_byte_seconds: float, silence_seconds: float) -> None:
+        self._clock, self._silence_seconds = clock, silence_seconds
+        self._due = clock.monotonic() + first_byte_seconds
+        self._is_paused = False
+        self.began = self.is_whole = False
+
+    def heard(self) -> None:
+        """The endpoint has shown itself: the time of its silence begins anew."""
+        self._due = self._clock.monotonic() + self._silence_seconds
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The endpoint is not listened to meanwhile, so its silence is not its own."""
+        self._is_paused = True
+        try:
+            yield
+        finally:
+            self._is_paused = False
+            self.heard()
+
+    async def limit(self, work: Coroutine[Any, Any, _R]) -> _R | None:
+        """What ``work`` returns, which must not raise; None when it was ended, as silence grew too long."""
+        result = None
+        async with asyncio.TaskGroup() as tasks:
+            scope = asyncio.timeout(None)
+            guard = tasks.create_task(self._guard(scope))
+            try:
+                async with scope:
+                    result = await work
+            except TimeoutError:
+                if not scope.expired():
+                    raise
+            guard.cancel()
+        return result
+
+    async def _guard(self, scope: asyncio.Timeout) -> None:
+        while (left := self._due - self._clock.monotonic()) > 0 or self._is_paused:
+            await self._clock.sleep(max(left, 1.0))
+        scope.reschedule(asyncio.get_running_loop().time())
+
+
+class Wire(httpx2.AsyncBaseTransport):
+    """Sends requests through ``pool``, which it leaves open, with ``secrets`` as their only private headers.
+
+    The libraries above never hold the key, and tell nothing of this machine.
+    """
+
+    def __init__(self, pool: httpx2.AsyncBaseTransport, secrets: Mapping[str, str], watch: Watch) -> None:
+        self._pool, self._secrets, self._watch = pool, secrets, watch
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        request.headers = httpx2.Headers([pair for pair in request.headers.multi_items() if pair[0] in _KEPT])
+        request.headers.update({**self._secrets, "accept-encoding": "identity", "user-agent": _AGENT})
+        response = await self._pool.handle_async_request(request)
+        self._watch.heard()
+        source = cast(httpx2.AsyncByteStream, response.stream)
+        is_refusal = response.status_code >= 400
+        stream = _Refusal(source) if is_refusal else _Events(source, self._watch)
+        return httpx2.Response(
+            response.status_code,
+            headers=_plain(response.headers),
+            stream=stream,
+            extensions=response.extensions,
+        )
+
+
+def _plain(headers: httpx2.Headers) -> httpx2.Headers:
+    """Without a packing that was not asked for: packed bytes would be let through uncounted."""
+    return httpx2.Headers([pair for pair in headers.multi_items() if pair[0] != "content-encoding"])
+
+
+class _Refusal(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = ERROR_BYTES
+        async for data in self._stream:
+            yield data[:left]
+            left -= len(data)
+            if left <= 0:
+                return
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Events(httpx2.AsyncByteStream):
+    """Counts the bytes of an answer, and of each of its events."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, watch: Watch) -> None:
+        self._stream, self._watch = stream, watch
+        self._bytes = self._event_bytes = 0
+        self._line = bytearray()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for data in self._stream:
+            self._watch.heard()
+            self._count(data)
+            yield data
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def _count(self, data: bytes) -> None:
+        self._watch.began = self._watch.began or bool(data)
+        self._bytes += len(data)
+        if self._bytes > RESPONSE_BYTES:
+            raise AgentError("response_limit", f"the model's answer is over {RESPONSE_BYTES} bytes")
+        *ended, tail = data.split(b"\n")
+        for piece in ended:
+            self._keep(piece)
+            self._end_line()
+        self._keep(tail)
+
+    def _keep(self, piece: bytes) -> None:
+        self._line += piece
+        self._event_bytes += len(piece)
+        if self._event_bytes > EVENT_BYTES:
+            raise AgentError("response_limit", f"an event of the model's answer is over {EVENT_BYTES} bytes")
+
+    def _end_line(self) -> None:
+        if not self._line.rstrip(b"\r"):
+            self._event_bytes = 0
+        elif _WHOLE.match(self._line):
+            self._watch.is_whole = True
+        self._line.clear()

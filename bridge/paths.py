@@ -195,7 +195,7 @@ def read_private(path: Path) -> bytes:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             raise ConfigError(f"{path} is no regular file: put a file there")
-        if found.st_uid != (us := os.geteuid()):  # who could read it then, as root can, did not write it
+        if found.st_uid != (us := os.geteuid()):  # root could read it; somebody else wrote it
             raise ConfigError(f"{path} belongs to another user: run chown {us} on it")
         if found.st_mode & _OTHERS:
             raise ConfigError(f"{path} is open to others: run chmod 600 on it")

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from bridge.channel import Claimed, Edited, Inbound, Item, Recalled
 from bridge.clock import unix_ms
 from bridge.errors import BridgeError, StoreError
-from bridge.ids import MessageId
+from bridge.ids import ConversationKey, MessageId
 from bridge.relay import outbox, payload
+from bridge.relay.commands import Command, command_of
 from bridge.relay.conversations import Conversations
-from bridge.relay.draft import is_id, is_text
+from bridge.relay.draft import is_id, is_text, new_message
+from bridge.relay.outbox import Address
 from bridge.relay.settle import settled
 from bridge.relay.tasks import Tasks
-from bridge.relay.texts import Text
+from bridge.relay.texts import Text, language_of, say
 from bridge.relay.work import Work
-from bridge.store.contract import Changed, Edit, MessageOf, MessageState, Recall, StoredMessage
+from bridge.store.change_steps import RECALLED
+from bridge.store.contract import (
+    Changed,
+    Claim,
+    Edit,
+    MessageOf,
+    MessageState,
+    PartsOf,
+    Recall,
+    StoredMessage,
+)
 
 _STOPPING = "the account stops: it has to come again"
 _ANSWERS = {
@@ -93,6 +106,8 @@ class Changes:
         ids = f"{message_id}{conversation}{message.to}{message.reply_to}"
         if not is_id(message_id) or not is_text(ids) or not work.policy.answers(message.sender):
             return Changed.TOO_LATE
+        if (command := command_of(message)) is not None:
+            return await self._dropped(edited, message_id, conversation, command)
         step = Edit(work.account, message_id, conversation, payload.encode(message), edited.revision)
         change = await work.store.do(step)
         if change is Changed.DONE:
@@ -101,6 +116,41 @@ class Changes:
                 conversation, work.claimed(message_id, message, now_ms, now_ms, edited.revision)
             )
         return change
+
+    async def _dropped(
+        self, edited: Edited, message_id: MessageId, conversation: ConversationKey, command: Command
+    ) -> Changed:
+        """No edit is a command, nor does the agent get one: the message leaves the queue, its sender is told.
+
+        An edit that comes again is told what was not stored of it.
+        """
+        work = self._work
+        known = await work.store.get(MessageOf(work.account, message_id))
+        if known is None or known.conversation != conversation:
+            return Changed.TOO_LATE
+        now_ms = unix_ms(work.clock.now())
+        change = Changed.KNOWN
+        if known.state is MessageState.CLAIMED:
+            change = (await work.store.do(Recall(work.account, message_id, conversation, now_ms))).change
+            self._conversations.take_back(conversation, message_id)
+        elif known.reason != RECALLED:
+            return Changed.TOO_LATE
+        await self._tell(edited, conversation, command, now_ms)
+        return change
+
+    async def _tell(
+        self, edited: Edited, conversation: ConversationKey, command: Command, now_ms: int
+    ) -> None:
+        """Once: the edit is remembered as a message of its own."""
+        work, message = self._work, edited.message
+        language = language_of(message.text, work.language)
+        said = say(Text.EDIT_NO_COMMAND, language, command=command.shown(language))
+        address = Address(conversation, message.to, message.reply_to, language)
+        reply = outbox.notice(said, address, transient=True)
+        edit = replace(message, message_id=f"{message.message_id}#{edited.revision}")
+        stored = new_message(edit, conversation, MessageState.ANSWERED, "edited", reply)
+        await work.store.do(Claim(work.account, (stored,), now_ms))
+        work.deliver(await work.store.get(PartsOf(work.account, reply.reply_id)))
 
 
 def is_taken_back(message: Inbound, batch: Sequence[Item]) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bridge.channel import Inbound
+from bridge.relay.texts import Language
 
 COMMAND_CHARACTERS = 64
 """Longer than any command with its argument: what is longer is not looked at."""
@@ -35,6 +36,10 @@ class Command:
 
     name: CommandName
     argument: str = ""
+
+    def shown(self, language: Language) -> str:
+        """As its writer would write it."""
+        return f"/{IN_CHINESE[self.name] if language is Language.ZH else self.name}"
 
 
 IN_CHINESE = {

@@ -98,14 +98,14 @@ def _decided(
     item: Inbound, conversation: ConversationKey, decision: Decision, language: Literal["auto", "en", "zh"]
 ) -> NewMessage:
     if decision is WORK:
-        return _message(item, conversation, MessageState.CLAIMED)
+        return new_message(item, conversation, MessageState.CLAIMED)
     reply = _notice(decision, item, conversation, language)
     state = MessageState.SEEN if reply is None else MessageState.ANSWERED
-    message = _message(item, conversation, state, decision.reason, reply)
+    message = new_message(item, conversation, state, decision.reason, reply)
     return message if decision.said is None else replace(message, effect=decision.said.effect)
 
 
-def _message(
+def new_message(
     item: Inbound,
     conversation: ConversationKey,
     state: MessageState,

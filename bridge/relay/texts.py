@@ -98,6 +98,7 @@ class Text(StrEnum):
     QUESTION_UNANSWERED = "question_unanswered"
     QUESTION_WITHDRAWN = "question_withdrawn"
     QUESTION_WHICH = "question_which"
+    EDIT_NO_COMMAND = "edit_no_command"
     PAIRED = "paired"
     PAIRED_TOOLS = "paired_tools"
     PAIRED_NO_TOOLS = "paired_no_tools"
@@ -212,6 +213,8 @@ _EN = {
     Text.QUESTION_WITHDRAWN: "Nobody waits for an answer any more to “{question}”.",
     Text.QUESTION_WHICH: "Two questions are open here, so I do not know which you mean. Please answer the "
     "one about a tool with /approve or /deny first, then the other with yes or no.",
+    Text.EDIT_NO_COMMAND: "The message that you changed is dropped: it waited, and a change is no command. "
+    "Please send {command} as a message of its own.",
     Text.PAIRED: "The code is right: you are being made the owner of this bot. From then on I answer you, "
     "and notices about me come here. {tools} Send /whoami to see that it is so.",
     Text.PAIRED_TOOLS: "In this chat I may also use tools for you, on the machine that I run on.",
@@ -322,6 +325,7 @@ _ZH = {
     Text.QUESTION_WITHDRAWN: "这个问题已撤回，不用再回答了：“{question}”",
     Text.QUESTION_WHICH: "这里有两个问题在等回答，无法判断您回答的是哪一个。"
     "请先用 /批准 或 /拒绝 回答工具的那个，再用“是”或“不”回答另一个。",
+    Text.EDIT_NO_COMMAND: "您修改的那条排队消息已取消。修改消息不会执行命令，请单独发送 {command}。",
     Text.PAIRED: "验证码正确，正在把您设为这个机器人的主人。之后我会回答您的消息，"
     "有关机器人的通知也会发到这里。{tools}发送 /我是谁 可以确认是否已生效。",
     Text.PAIRED_TOOLS: "在这个聊天里，我还可以在我所在的机器上为您使用工具。",

@@ -24,6 +24,7 @@ from bridge.relay.texts import Language, Text, say
 from bridge.store.change_steps import RECALLED
 from bridge.store.contract import (
     Answer,
+    Claim,
     CountsOf,
     Edit,
     HeldTexts,
@@ -512,9 +513,9 @@ async def test_an_edit_of_another_s_message_changes_nothing(changes: dict[str, A
     held = Held()
     async with desk(script={"turn": held}) as here:
         await here.push(message("m0", "zero"), message("m1", "one"))
-        assert (
-            await here.push(Edited(message(**{"message_id": "m1", "text": "mine", **changes}), 1))
-        ).body == b"ignored"
+        for text in ("mine", "/stop"):
+            edited = Edited(message(**{"message_id": "m1", "text": text, **changes}), 1)
+            assert (await here.push(edited)).body == b"ignored"
         for prompt in ("zero", "one"):
             held.let_go(prompt)
         assert await here.answered(2) == ["echo: zero", "echo: one"]
@@ -525,9 +526,52 @@ async def test_an_edit_by_somebody_who_is_not_answered_changes_nothing() -> None
         assert await edit(here, "m1", "hello", sender=STRANGER) == b"ignored"
 
 
+@pytest.mark.parametrize(
+    ("command", "shown", "language"),
+    [("/stop", "/stop", Language.EN), ("／Status.", "/status", Language.EN), ("/停止", "/停止", Language.ZH)],
+)
+async def test_a_message_edited_into_a_command_is_taken_back_and_its_sender_told(
+    command: str, shown: str, language: Language
+) -> None:
+    held = Held()
+    async with desk(script={"turn": held}) as here:
+        await here.push(message("m0", "zero"), message("m1", "one"), message("m2", "two"))
+        await until(lambda: held.started == ["zero"])
+        assert await edit(here, "m1", command, 5) == b"accepted"
+        assert await edit(here, "m1", command, 5) == b"duplicate"
+        assert await edit(here, "m1", "one again", 6) == b"ignored"
+        assert await edit(here, "m0", "/stop", 7) == b"ignored"
+        assert await state(here, "m1") == TAKEN_BACK
+        for prompt in ("zero", "two"):
+            held.let_go(prompt)
+        told = say(Text.EDIT_NO_COMMAND, language, command=shown)
+        assert await here.answered(3) == [told, "echo: zero", "echo: two"]
+        assert held.started == ["zero", "two"]
+        assert (await here.store.get(CountsOf(NAME))).waiting == 0
+
+
+async def test_a_command_by_an_edit_whose_notice_was_not_stored_is_told_when_it_comes_again() -> None:
+    held = Held()
+    async with desk(script={"turn": held}) as here:
+        await here.push(message("m0", "zero"), message("m1", "one"))
+        await until(lambda: held.started == ["zero"])
+        watched = watch(here, Claim)
+        watched.error = StoreError("the disk is full")
+        with pytest.raises(StoreError):
+            await edit(here, "m1", "/stop", 5)
+        assert await state(here, "m1") == TAKEN_BACK
+        watched.error = None
+        watched.gate.set()
+        assert await edit(here, "m1", "/stop", 5) == b"duplicate"
+        held.let_go("zero")
+        told = say(Text.EDIT_NO_COMMAND, Language.EN, command="/stop")
+        assert await here.answered(2) == [told, "echo: zero"]
+
+
 async def test_an_edit_of_what_was_never_seen_changes_nothing() -> None:
     async with desk() as here:
         assert await edit(here, "m1", "hello") == b"ignored"
+        assert await edit(here, "m1", "/stop") == b"ignored"
         assert (await here.push(message("m1", "one"))).body == b"accepted"
         assert await here.answered(1) == ["echo: one"]
 

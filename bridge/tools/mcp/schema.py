@@ -5,6 +5,8 @@ server checks them, too: no pattern is tried, and nothing takes more than a boun
 """
 
 import json
+import math
+import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar
@@ -19,6 +21,8 @@ DEPTH = 32
 STEPS = 20_000
 FAULTS = 8
 WORD_BYTES = 1024  # of a description inside
+MOST_NUMBER = 2**63
+_ARGUMENT = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "null": (type(None),),
     "number": (int, float), "integer": (int, float),
@@ -61,10 +65,11 @@ def cleaned(schema: Mapping[str, Any]) -> dict[str, Any]:
     """
     if schema.get("type", "object") != "object":
         raise SchemaError("its schema is no object's")
-    if not isinstance(schema.get("properties", {}), dict):
-        raise SchemaError("its schema has no list of properties")
+    properties = schema.get("properties", {})
+    if not isinstance(properties, dict) or not all(map(_ARGUMENT.fullmatch, properties)):
+        raise SchemaError("its schema names an argument as models do not take it")
     try:
-        found = _clean({**schema, "type": "object"}, schema, DEPTH)
+        found: dict[str, Any] = _clean({**schema, "type": "object"}, schema, DEPTH)
         size = len(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
     except RecursionError:
         raise SchemaError("its schema is nested too deeply") from None
@@ -80,7 +85,7 @@ def _clean(value: Any, root: Mapping[str, Any], depth: int) -> Any:
     if isinstance(value, list):
         return [_clean(each, root, depth - 1) for each in value]
     if not isinstance(value, dict):
-        return value
+        return _number(value)
     if isinstance(ref := value.get("$ref"), str) and _target(root, ref) is None:
         raise SchemaError("its schema refers to what is not in it")
     return {
@@ -89,6 +94,13 @@ def _clean(value: Any, root: Mapping[str, Any], depth: int) -> Any:
         else _clean(each, root, depth - 1)
         for key, each in value.items()
     }
+
+
+def _number(value: Any) -> Any:
+    is_number = isinstance(value, int | float)
+    if is_number and not (math.isfinite(value) if isinstance(value, float) else abs(value) < MOST_NUMBER):
+        raise SchemaError("its schema has a number that JSON has not")
+    return value
 
 
 def _target(root: Mapping[str, Any], ref: str) -> Any:
@@ -145,9 +157,7 @@ class _Check:
                 yield from self.of(items, each, f"{where}[{number}]", depth - 1)
         yield from self._together(schema, value, where, depth)
 
-    def _object(
-        self, schema: dict[str, Any], value: dict[str, Any], where: str, depth: int
-    ) -> Iterator[str]:
+    def _object(self, schema: dict[str, Any], value: dict[str, Any], where: str, depth: int) -> Iterator[str]:
         known = schema.get("properties")
         known = known if isinstance(known, dict) else {}
         inside = partial("{}.{}".format, where) if where else str
@@ -172,7 +182,9 @@ class _Check:
             choices = _several(schema, name)
             found = [next(self.of(each, value, where, depth - 1), "") for each in choices]
             if found and all(found):
-                yield found[0] if len(found) == 1 else f"{where or 'they'}: fits none of what is allowed there"
+                yield (
+                    found[0] if len(found) == 1 else f"{where or 'they'}: fits none of what is allowed there"
+                )
 
 
 def _several(schema: dict[str, Any], name: str) -> list[Any]:
@@ -219,6 +231,6 @@ def _is(name: str, value: Any) -> bool:
 
 def _same(one: Any, other: Any) -> bool:
     """Equal as JSON has it, where true is not 1."""
-    return type(one) is type(other) and one == other or (
+    return (type(one) is type(other) and one == other) or (
         _is("number", one) and _is("number", other) and one == other
     )

@@ -3,7 +3,9 @@
 import re
 import unicodedata
 
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})  # controls, marks that hide or turn text, what is no character
+_UNSEEN = frozenset(
+    {"Cc", "Cf", "Cs", "Co", "Cn"}
+)  # controls, marks that hide or turn text, what is no character
 _TOOL = re.compile(r"[^A-Za-z0-9_-]")
 
 

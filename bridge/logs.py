@@ -236,7 +236,7 @@ _FIRST = ("time", "level", "event", "account", "module")
 
 def _ordered(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     """What every line has comes first, whatever else was bound, and when."""
-    return {key: event[key] for key in _FIRST if key in event} | event
+    return {**{key: event[key] for key in _FIRST if key in event}, **event}
 
 
 _COLOURS = {"warning": "\x1b[33m", "error": "\x1b[31m"}

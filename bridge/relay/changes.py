@@ -150,7 +150,7 @@ class Changes:
         edit = replace(message, message_id=f"{message.message_id}#{edited.revision}")
         stored = new_message(edit, conversation, MessageState.ANSWERED, "edited", reply)
         await work.store.do(Claim(work.account, (stored,), now_ms))
-        work.deliver(await work.store.get(PartsOf(work.account, reply.reply_id)))
+        work.deliver(list(await work.store.get(PartsOf(work.account, reply.reply_id))))
 
 
 def is_taken_back(message: Inbound, batch: Sequence[Item]) -> bool:

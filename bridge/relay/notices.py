@@ -29,6 +29,7 @@ NOTE_SECONDS = 600.0  # the same chat is not written down more often
 DISK_SECONDS = 30.0
 PLACE_SECONDS = 120.0  # an account that may have contact soon is waited for so long
 DROP_SECONDS = 900.0  # what could not be told by then is not told any more
+UNTOLD = " untold"  # behind a state that was dropped, of whose topic nobody has heard
 
 
 class OwnerNote:
@@ -91,8 +92,11 @@ class Notices:
         Raises:
             StoreError: nothing was stored.
         """
-        if await self.told(topic) == state:
-            if self._due.pop(topic, None) is not None:
+        if not await self.is_news(topic, state):
+            was_due, ends_untold = self._due.pop(topic, None) is not None, not state and self._last[topic]
+            if ends_untold:
+                await self._remember(topic, "")
+            if was_due or ends_untold:
                 self._log.warning("notice", topic=topic, state=state or "well")
             return False
         due = self._due.get(topic)
@@ -102,7 +106,7 @@ class Notices:
         waited = self._clock.monotonic() - due.since
         if waited >= DROP_SECONDS:
             self._log.warning("notice.dropped", topic=topic, state=state or "well")
-            await self.remember(topic, state)
+            await self._remember(topic, state if self._was_heard(topic) or not state else state + UNTOLD)
             return False
         target = await self._target(about, waited)
         if target is None:
@@ -110,11 +114,21 @@ class Notices:
         words = say(text, Language(target.chat.language), **values)
         return await self._post(target.chat, target.account, topic, state, words)
 
-    async def told(self, topic: str) -> str:
-        """The state that was told last, or dropped; "" for none."""
+    async def is_news(self, topic: str, state: str) -> bool:
+        """Whether it is to be told: not what was told or dropped last, nor the end of what nobody heard."""
         if topic not in self._last:
             self._last[topic] = await self._store.get(ToldOf(topic))
-        return self._last[topic]
+        return self._last[topic].removesuffix(UNTOLD) != state if state else self._was_heard(topic)
+
+    def _was_heard(self, topic: str) -> bool:
+        """Whether somebody was told that the topic is in the state in which it is, or in one before."""
+        last = self._last[topic]
+        return bool(last) and not last.endswith(UNTOLD)
+
+    async def follow(self, topic: str, others: Collection[str]) -> None:
+        """The others were told of together with ``topic``, or dropped with it; raises as ``tell``."""
+        for other in others:
+            await self._remember(other, self._last[topic])
 
     async def _target(self, about: Collection[AccountId], waited: float) -> Target | None:
         """Where it is told now. An account that may have contact soon keeps its place for a while."""
@@ -138,8 +152,7 @@ class Notices:
             await account.deliver(reply.reply_id)
         return told
 
-    async def remember(self, topic: str, state: str) -> None:
-        """As if it had been told; raises as ``tell``."""
+    async def _remember(self, topic: str, state: str) -> None:
         await self._store.do(Notify(AccountId(""), topic, state, None, unix_ms(self._clock.now())))
         self._is_told(topic, state)
 

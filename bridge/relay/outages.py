@@ -82,7 +82,7 @@ async def watch_accounts(
 
 async def _tell(notices: Notices, state: str, accounts: Sequence[AccountId]) -> None:
     """Tell of each account, or of many at once together, as when their platform is away."""
-    news = [account for account in accounts if await notices.told(_topic(account)) != state]
+    news = [account for account in accounts if await notices.is_news(_topic(account), state)]
     few, many = _TEXTS[state]
     for account in accounts:
         if len(news) <= FEW or account not in news:
@@ -91,9 +91,8 @@ async def _tell(notices: Notices, state: str, accounts: Sequence[AccountId]) -> 
         return
     first, *others = map(_topic, news)
     await notices.tell(first, state, many, news, count=len(news), names=", ".join(news[:FEW]))
-    if await notices.told(first) == state:
-        for topic in others:
-            await notices.remember(topic, state)
+    if not await notices.is_news(first, state):
+        await notices.follow(first, others)
 
 
 def _topic(account: AccountId) -> str:
@@ -105,7 +104,7 @@ async def tell_of_crash(crash: str, notices: Notices, clock: Clock, log: Logger)
     while crash:
         try:
             await notices.tell("crash", crash, Text.CRASHED)
-            if await notices.told("crash") == crash:
+            if not await notices.is_news("crash", crash):
                 break
         except StoreError as error:
             log.warning("notice.failed", error=error)

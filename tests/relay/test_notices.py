@@ -250,8 +250,51 @@ async def test_case_65_what_nobody_could_be_told_for_a_quarter_of_an_hour_is_dro
         assert not await here.notices.tell("disk", "full", Text.DISK_FULL, percent=20)
         assert await here.texts() == []
         assert here.log.lines == [("notice", "full"), ("notice.dropped", "full")]
-        assert await here.notices.tell("disk", "", Text.DISK_FREE)
-        assert await here.notices.tell("disk", "full", Text.DISK_FULL, percent=20)
+
+
+async def test_the_end_of_what_was_dropped_untold_is_not_told_also_after_a_restart(tmp_path: Path) -> None:
+    for restarts in (False, True):
+        async with notices(tmp_path / str(restarts), chat(A)) as here:
+            account = here.accounts.pop(A)
+            for _ in range(2):
+                assert not await here.notices.tell("disk", "full", Text.DISK_FULL, percent=20)
+                await here.clock.advance(DROP_SECONDS)
+            here.accounts[A] = account
+            if restarts:
+                here.notices._last.clear()
+            assert not await here.notices.is_news("disk", "full")
+            assert not await here.notices.is_news("disk", "")
+            assert not await here.notices.tell("disk", "", Text.DISK_FREE)
+            assert not await here.notices.tell("disk", "", Text.DISK_FREE)
+            assert here.log.lines[-1] == ("notice", "well")
+            assert await here.texts() == []
+            assert await here.notices.tell("disk", "full", Text.DISK_FULL, percent=20)
+            assert await here.notices.tell("disk", "", Text.DISK_FREE)
+
+
+async def test_the_end_is_told_where_an_earlier_state_was_told_and_only_the_later_one_dropped(
+    tmp_path: Path,
+) -> None:
+    async with notices(tmp_path, chat(A)) as here:
+        assert await here.notices.tell("contact b", "deaf", Text.DEAF, account=B)
+        account = here.accounts.pop(A)
+        for _ in range(2):
+            assert not await here.notices.tell("contact b", "parked", Text.PARKED, account=B)
+            await here.clock.advance(DROP_SECONDS)
+        here.accounts[A] = account
+        assert await here.notices.tell("contact b", "", Text.CONTACT_AGAIN, account=B)
+
+
+async def test_what_follows_another_topic_stands_as_that_does(tmp_path: Path) -> None:
+    async with notices(tmp_path, chat(A)) as here:
+        account = here.accounts.pop(A)
+        for _ in range(2):
+            await here.notices.tell("contact b", "deaf", Text.DEAF, account=B)
+            await here.clock.advance(DROP_SECONDS)
+        await here.notices.follow("contact b", ["contact c"])
+        here.accounts[A] = account
+        assert not await here.notices.tell("contact c", "deaf", Text.DEAF, account=C)
+        assert not await here.notices.tell("contact c", "", Text.CONTACT_AGAIN, account=C)
 
 
 class Twice:

@@ -107,11 +107,11 @@ class Heard:
         self.said.append((topic, state, text, tuple(about)))
         return True
 
-    async def remember(self, topic: str, state: str) -> None:
-        self.last[topic] = state
+    async def follow(self, topic: str, others: Sequence[str]) -> None:
+        self.last.update(dict.fromkeys(others, self.last[topic]))
 
-    async def told(self, topic: str) -> str:
-        return self.last.get(topic, "")
+    async def is_news(self, topic: str, state: str) -> bool:
+        return self.last.get(topic, "") != state
 
 
 class Log:

@@ -219,8 +219,10 @@ class Connection:
                 return ServerError(f"it refuses what the protocol asks for (error {error.code})")
             case TimeoutError():
                 return ServerError(f"it was not ready within {self._table.start_seconds:g} seconds")
-            case httpx2.ConnectError() | httpx2.TimeoutException():
+            case httpx2.ConnectError() | httpx2.ConnectTimeout():
                 return ServerError("its address cannot be reached")
+            case httpx2.TransportError():
+                return ServerError("it hung up")
             case ValidationError() | RuntimeError() | ValueError() | httpx2.HTTPError():
                 return ServerError("it does not speak the protocol")
             case _:

@@ -80,5 +80,5 @@ async def address(access: Access, wire: Wire, call_seconds: float) -> AsyncItera
 def explained(status: int) -> str:
     """What a refusal with ``status`` means, and what to do."""
     if status in (401, 403):
-        return f"it refuses us ({status}): correct its bearer or headers, or their private file"
+        return f"it refuses us ({status}): correct its headers and bearer, or their private file"
     return f"it answers with status {status}: look at its url"

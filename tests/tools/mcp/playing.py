@@ -15,6 +15,7 @@ from typing import Any
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.runner import serve_loop
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
@@ -197,7 +198,10 @@ async def over_stdio() -> None:
     server = made()
     options = server.create_initialization_options(NotificationOptions(tools_changed=True))
     async with stdio_server() as (read, write):
-        await server.run(read, write, options)
+        if "old" in WORDS:  # as those from before 2026, which know the handshake alone
+            await serve_loop(server, read, write, lifespan_state={}, init_options=options)
+        else:
+            await server.run(read, write, options)
 
 
 def over_http(port: int) -> None:

@@ -213,6 +213,13 @@ def unread(error: OSError, text: str) -> BridgeError:
     return (ExhaustedError if error.errno in _LACKING else ConfigError)(text)
 
 
+def unserved(error: OSError, text: str, cure: str = "") -> BridgeError:
+    """The error of ours for a socket that cannot be listened on; ``cure`` where nothing is lacking."""
+    if error.errno in _LACKING:
+        return ExhaustedError(f"{text}: allow more of them (ulimit -n, or LimitNOFILE= of a service)")
+    return ConfigError(f"{text}: {cure}" if cure else text)
+
+
 def _write_new(path: Path, data: bytes) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, 0o600), "wb") as stream:

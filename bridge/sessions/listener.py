@@ -5,10 +5,11 @@ import os
 import socket
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bridge.errors import ConfigError
+from bridge.paths import unserved
 
 BACKLOG = 1024  # turns that begin at once: a client that finds no place there is refused
 _PROBE_SECONDS = 1.0
@@ -22,13 +23,14 @@ def listening(path: Path) -> Iterator[socket.socket]:
 
     Raises:
         ConfigError: another server runs here, or the path is not ours to use.
+        ExhaustedError: the system lacks descriptors for it.
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.parent.chmod(0o700)
         lock = _lock(path.with_name("server.lock"))
     except OSError as error:
-        raise ConfigError(f"cannot serve on {path}: {error.strerror}") from error
+        raise unserved(error, f"cannot serve on {path}: {error.strerror}") from error
     try:
         with _bound(path) as server:
             yield server
@@ -51,12 +53,13 @@ def _lock(path: Path) -> int:
 
 @contextmanager
 def _bound(path: Path) -> Iterator[socket.socket]:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+    with ExitStack() as opened:
         try:
+            server = opened.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
             _make_way(path)
             server.bind(str(path))
         except OSError as error:
-            raise ConfigError(f"cannot serve on {path}: {error.strerror or error}") from error
+            raise unserved(error, f"cannot serve on {path}: {error.strerror or error}") from error
         try:
             path.chmod(0o600)
             server.listen(BACKLOG)

@@ -30,6 +30,7 @@ class SessionServer:
 
         Raises:
             ConfigError: another server runs here, or the socket cannot be made.
+        ExhaustedError: the system lacks descriptors for it.
         """
         with listening(self._path) as server:
             self.ready.set()
@@ -41,6 +42,7 @@ class SessionServer:
     async def _accept(self, server: socket.socket) -> None:
         async with asyncio.TaskGroup() as tasks:
             with server:  # closed before the clients' ends are awaited: nobody new is let in
+                lacking = False
                 while True:
                     await _readable(server)
                     try:
@@ -48,9 +50,12 @@ class SessionServer:
                     except BlockingIOError:  # the client has gone again
                         continue
                     except OSError as error:  # out of file descriptors, most likely: the others go on
-                        log.warning("sessions.not_accepted", error=error)
+                        if not lacking:  # once until a client is accepted again
+                            log.warning("sessions.not_accepted", error=error)
+                        lacking = True
                         await self._services.clock.sleep(ACCEPT_PAUSE_SECONDS)
                         continue
+                    lacking = False
                     client.setblocking(False)
                     serving = serve_client(client, self._services, self._live, self._version)
                     tasks.create_task(serving, name="sessions/client")

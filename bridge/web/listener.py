@@ -7,7 +7,9 @@ headers are handed over as they are.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,8 +22,9 @@ from bridge.channel import Answer, Request
 from bridge.channel.contract import AnyAnswer, FileAnswer, NoAnswer, SentAnswer
 from bridge.clock import Clock, unix_seconds
 from bridge.config import WebTable
-from bridge.errors import ConfigError, StoreError
+from bridge.errors import StoreError
 from bridge.logs import get_logger
+from bridge.paths import unserved
 from bridge.web import unix
 from bridge.web.body import BodyReader, refusal
 from bridge.web.brief import Brief, is_brief
@@ -129,6 +132,7 @@ async def listening(table: WebTable, find: Find, clock: Clock, own: Own) -> Asyn
 
     Raises:
         ConfigError: the address cannot be had.
+        ExhaustedError: the system lacks descriptors for it.
     """
     listener = Listener(table, find, clock, own)
     server = _server(listener, table)
@@ -136,12 +140,13 @@ async def listening(table: WebTable, find: Find, clock: Clock, own: Own) -> Asyn
         bound = await asyncio.get_running_loop().create_server(
             server, table.host, table.port, backlog=BACKLOG
         )
+        if not bound.sockets:  # why is not told
+            socket.socket().close()  # which says so where there is no descriptor for one
+            raise OSError(errno.EAFNOSUPPORT, "")
     except OSError as error:
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else "no such host"
-        raise ConfigError(
-            f"cannot listen on web.host {table.host}, web.port {table.port}: {why}: choose another "
-            "in the table [web] of config.toml"
-        ) from error
+        text = f"cannot listen on web.host {table.host}, web.port {table.port}: {why}"
+        raise unserved(error, text, "choose another in the table [web] of config.toml") from error
     listener.port = bound.sockets[0].getsockname()[1]
     async with _serving(bound, server):
         yield listener

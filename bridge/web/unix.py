@@ -5,10 +5,11 @@ from __future__ import annotations
 import socket
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bridge.errors import ConfigError
+from bridge.paths import unserved
 
 
 @contextmanager
@@ -19,15 +20,17 @@ def bound(path: Path) -> Iterator[socket.socket]:
 
     Raises:
         ConfigError: the path is not ours to use.
+        ExhaustedError: the system lacks descriptors for it.
     """
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+    with ExitStack() as opened:
         try:
+            server = opened.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.parent.chmod(0o700)
             _make_way(path)
             server.bind(str(path))
         except OSError as error:
-            raise ConfigError(f"cannot serve on {path}: {error.strerror or error}") from error
+            raise unserved(error, f"cannot serve on {path}: {error.strerror or error}") from error
         try:
             path.chmod(0o600)
             server.setblocking(False)

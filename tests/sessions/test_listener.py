@@ -1,3 +1,4 @@
+import errno
 import os
 import socket
 import stat
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.errors import ConfigError
+from bridge.errors import ConfigError, ExhaustedError
 from bridge.sessions.listener import listening
 
 
@@ -96,6 +97,18 @@ def test_a_lock_that_is_a_link_is_refused(path: Path, tmp_path: Path) -> None:
 
 def test_a_path_that_is_too_long_says_so(path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot serve"), listening(path.with_name("s" * 200)):
+        pass
+
+
+@pytest.mark.parametrize("call", ["os.open", "socket.socket.__init__", "socket.socket.bind"])
+def test_a_system_that_lacks_descriptors_is_no_mistake_of_the_settings(
+    call: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def scarce(*_: object, **__: object) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(call, scarce)
+    with pytest.raises(ExhaustedError, match="Too many open files: allow more of them"), listening(path):
         pass
 
 

@@ -15,7 +15,7 @@ from bridge.config import SessionsTable
 from bridge.errors import ConfigError
 from bridge.sessions.contract import Deadlines, Services
 from bridge.sessions.server import SessionServer
-from tests.sessions.wire import DaemonControl, ScriptedAgent, no_tools, serving
+from tests.sessions.wire import DaemonControl, ScriptedAgent, agents_of, no_tools, serving
 
 
 async def forever(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
@@ -73,7 +73,7 @@ async def test_a_client_that_does_not_read_does_not_delay_the_stop() -> None:
 async def test_a_second_server_is_refused() -> None:
     async with serving() as server:
         services = Services(
-            ScriptedAgent(), no_tools, server.store, server.clock, DaemonControl(), SessionsTable()
+            agents_of(ScriptedAgent()), no_tools, server.store, server.clock, DaemonControl(), SessionsTable()
         )
         second = SessionServer(server.path, services, "0")
         with pytest.raises(ConfigError):
@@ -99,6 +99,29 @@ async def test_running_out_of_file_descriptors_is_waited_out(monkeypatch: pytest
             assert not client.done()
             await server.clock.advance(0.5)
         assert len(calls) == 3
+
+
+async def test_a_shortage_is_logged_once_until_a_client_is_accepted_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real, lacking = socket.socket.accept, True
+
+    def scarce(listening: socket.socket) -> Any:
+        if lacking:
+            raise OSError(errno.EMFILE, "too many")
+        return real(listening)
+
+    async with serving() as server:
+        monkeypatch.setattr(socket.socket, "accept", scarce)
+        for shortage in (1, 2):
+            lacking = True
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(server.client())
+                for tries_left in (3, 2, 1, 0):
+                    await until(lambda: server.clock.waits() == [0.5])
+                    lacking = tries_left > 0
+                    await server.clock.advance(0.5)
+            assert capsys.readouterr().err.count("sessions.not_accepted") == 1, shortage
 
 
 async def test_a_connection_that_breaks_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """From a request to the account that it is for, and back; and what the daemon says of itself."""
 
 import asyncio
+import errno
 import socket
 import tempfile
 from collections.abc import Mapping
@@ -13,8 +14,10 @@ from bridge.channel import Answer
 from bridge.channel.contract import FileAnswer, NoAnswer, SentAnswer
 from bridge.channel.testing.clock import START, FakeClock
 from bridge.config import WebTable
-from bridge.errors import ConfigError, StoreError
+from bridge.errors import ConfigError, ExhaustedError, StoreError
 from bridge.web.listener import listening, listening_at
+from bridge.web.unix import bound
+from tests.scarce import no_descriptors
 from tests.web.raw import Client, FakeAccount, client, get, nothing, post, served
 
 
@@ -153,6 +156,16 @@ async def test_an_address_that_is_taken_is_an_operators_error() -> None:
                 pass
 
 
+async def test_that_the_system_lacks_descriptors_is_no_mistake_of_the_settings(tmp_path: Path) -> None:
+    table = WebTable(port=0)
+    with no_descriptors(), pytest.raises(ExhaustedError, match=r"Too many open files: allow more") as caught:
+        async with listening(table, lambda channel, account: None, None, nothing):  # type: ignore[arg-type]  # never used
+            pass
+    assert "choose another" not in str(caught.value)
+    with no_descriptors(), pytest.raises(ExhaustedError, match="Too many open files"), bound(tmp_path / "s"):
+        pass
+
+
 async def test_at_the_end_nothing_listens_and_requests_are_let_finish() -> None:
     account = FakeAccount(gate=asyncio.Event())
     context = served(account)
@@ -193,3 +206,19 @@ async def test_a_unix_socket_serves_as_an_address_does_and_is_gone_at_the_end() 
             writer.close()
         assert not path.exists()
     assert [request.body for request in account.requests] == [b"1"]
+
+
+async def test_a_family_of_addresses_that_this_system_has_not_is_an_operators_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real = socket.socket
+
+    def no_internet(family: int = socket.AF_INET, *more: int, **named: object) -> socket.socket:
+        if more and not named:  # as asyncio makes them
+            raise OSError(errno.EAFNOSUPPORT, "")
+        return real(family)
+
+    monkeypatch.setattr(socket, "socket", no_internet)
+    with pytest.raises(ConfigError, match="Address family not supported"):
+        async with listening(WebTable(port=0), lambda channel, account: None, None, nothing):  # type: ignore[arg-type]  # never used
+            pass

@@ -1,25 +1,23 @@
 """Tools for the files of the workspace: list, read, write. Nothing outside of it is reached."""
 
-import asyncio
 import os
-import stat
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Iterator
+from io import BufferedReader
 from typing import Annotated
 
 from pydantic import Field
 
 from bridge.paths import Home
+from bridge.tools.blocking import Stop, in_workspace
 from bridge.tools.contract import Arguments, CallPlace, Risk, ToolResult
-from bridge.tools.places import is_own, shown
+from bridge.tools.places import shown
+from bridge.tools.texts import OUTPUT_BYTES, cut
+from bridge.tools.workspace import RefusedError, Workspace
 
-OUTPUT_BYTES = 65_536
 WRITE_BYTES = 262_144
 LIST_ENTRIES = 500
-
-
-class RefusedError(Exception):
-    """What the model is told instead of a result."""
+MOST_LINES = 1_000_000_000
+NO_TEXT = "That is no text file."
 
 
 class ListArguments(Arguments):
@@ -28,6 +26,8 @@ class ListArguments(Arguments):
 
 class ReadArguments(Arguments):
     path: Annotated[str, Field(min_length=1, description="A text file, relative to the workspace.")]
+    from_line: Annotated[int, Field(ge=1, le=MOST_LINES, description="The first line to read, from 1.")] = 1
+    lines: Annotated[int, Field(ge=1, le=MOST_LINES, description="How many lines at most.")] = MOST_LINES
 
 
 class WriteArguments(Arguments):
@@ -46,12 +46,19 @@ class ListFiles:
         return f"List {arguments.path}"
 
     async def run(self, arguments: ListArguments, place: CallPlace) -> ToolResult:
-        return await _in_thread(lambda: _list(inside(arguments.path, place.cwd, self._home)))
+        def work(workspace: Workspace, stop: Stop) -> ToolResult:
+            with workspace.folder(arguments.path or ".") as folder:
+                return _listed(folder, stop)
+
+        return await in_workspace(work, place.cwd, self._home)
 
 
 class ReadFile:
     name, risk, arguments = "read_file", Risk.READ_ONLY, ReadArguments
-    description = f"Read a text file of the workspace, its first {OUTPUT_BYTES} bytes."
+    description = (
+        f"Read a text file of the workspace, whole lines up to {OUTPUT_BYTES} bytes at once: "
+        "of a longer one any part, by its lines."
+    )
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -60,65 +67,51 @@ class ReadFile:
         return f"Read {arguments.path}"
 
     async def run(self, arguments: ReadArguments, place: CallPlace) -> ToolResult:
-        return await _in_thread(lambda: _read(inside(arguments.path, place.cwd, self._home)))
+        def work(workspace: Workspace, stop: Stop) -> ToolResult:
+            with workspace.file(arguments.path) as opened, os.fdopen(os.dup(opened), "rb") as file:
+                return _read(file, arguments.from_line, arguments.lines, stop)
+
+        return await in_workspace(work, place.cwd, self._home)
 
 
 class WriteFile:
     name, risk, arguments = "write_file", Risk.FILESYSTEM, WriteArguments
-    description = f"Write a text file of the workspace, replacing it; at most {WRITE_BYTES} bytes."
+    description = (
+        f"Write a text file of the workspace, replacing it whole; at most {WRITE_BYTES} bytes. "
+        "To change a part of a file, edit it instead."
+    )
 
     def __init__(self, home: Home) -> None:
         self._home = home
 
     def summary(self, arguments: WriteArguments) -> str:
-        return f"Write {len(arguments.text.encode())} bytes to {arguments.path}"
+        return f"Write {len(arguments.text.encode(errors='replace'))} bytes to {arguments.path}"
 
     async def run(self, arguments: WriteArguments, place: CallPlace) -> ToolResult:
         data = arguments.text.encode(errors="replace")
-        return await _in_thread(lambda: _write(inside(arguments.path, place.cwd, self._home), data))
+
+        def work(workspace: Workspace, stop: Stop) -> ToolResult:
+            if len(data) > WRITE_BYTES:
+                raise RefusedError(f"The text is over {WRITE_BYTES} bytes: write it in parts.")
+            workspace.write(arguments.path, data)
+            return ToolResult(True, f"Wrote {len(data)} bytes.")
+
+        return await in_workspace(work, place.cwd, self._home)
 
 
-def inside(path: str, cwd: Path, home: Home) -> Path:
-    """``path`` resolved, when that lies in the workspace ``cwd`` and not in the daemon's own files; blocking.
-
-    Raises:
-        RefusedError: it does not.
-    """
-    try:
-        found = (cwd / path).resolve()
-    except (OSError, ValueError, RuntimeError) as error:
-        raise RefusedError("That path cannot be read.") from error
-    if not found.is_relative_to(cwd.resolve()):
-        raise RefusedError("That path is outside of the workspace.")
-    if is_own(found, home):
-        raise RefusedError("Those files belong to the daemon.")
-    return found
-
-
-async def _in_thread(work: Callable[[], ToolResult]) -> ToolResult:
-    def guarded() -> ToolResult:
-        try:
-            return work()
-        except RefusedError as refusal:
-            return ToolResult(False, str(refusal))
-        except OSError as error:
-            return ToolResult(False, f"It did not work: {error.strerror or type(error).__name__}.")
-        except ValueError:  # a NUL in the path
-            return ToolResult(False, "That path cannot be read.")
-
-    return await asyncio.to_thread(guarded)
-
-
-def _list(folder: Path) -> ToolResult:
+def _listed(folder: int, stop: Stop) -> ToolResult:
     lines = []
     with os.scandir(folder) as entries:
         for entry in entries:
+            stop.check()
             lines.append(_entry(entry))
             if len(lines) > 20 * LIST_ENTRIES:  # a folder without end
                 break
     lines.sort()
     text = "\n".join(lines[:LIST_ENTRIES]) or "The folder is empty."
-    return _cut(text.encode(), truncated=len(lines) > LIST_ENTRIES)
+    data = cut(text.encode())
+    truncated = len(lines) > LIST_ENTRIES or len(data) < len(text.encode())
+    return ToolResult(True, data.decode(errors="replace"), truncated)
 
 
 def _entry(entry: os.DirEntry[str]) -> str:
@@ -130,35 +123,45 @@ def _entry(entry: os.DirEntry[str]) -> str:
     return f"{name} ({entry.stat(follow_symlinks=False).st_size} bytes)"
 
 
-def _read(path: Path) -> ToolResult:
-    # O_NONBLOCK: a pipe must not be waited for; O_NOFOLLOW: the path was resolved, so a link is new
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise RefusedError("That is no regular file.")
-        data = file.read(OUTPUT_BYTES + 1)
-    if b"\0" in data:
-        raise RefusedError("That is no text file.")
-    return _cut(data)
+def _read(file: BufferedReader, first: int, count: int, stop: Stop) -> ToolResult:
+    if b"\0" in file.peek(OUTPUT_BYTES):
+        raise RefusedError(NO_TEXT)
+    lines = _lines(file, stop)
+    skipped = sum(1 for _ in zip(range(first - 1), lines, strict=False))
+    taken: list[bytes] = []
+    size, full = 0, False
+    for line in lines:
+        full = bool(taken) and size + len(line) > OUTPUT_BYTES
+        if full or len(taken) == count:
+            return _part(taken, first, f"go on with from_line {first + len(taken)}", full)
+        taken.append(line)
+        size += len(line)
+    if first > 1 and not taken:
+        raise RefusedError(f"The file has only {skipped} lines.")
+    return _part(taken, first, "", False)
 
 
-def _write(path: Path, data: bytes) -> ToolResult:
-    if len(data) > WRITE_BYTES:
-        raise RefusedError(f"The text is over {WRITE_BYTES} bytes.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags, 0o644), "wb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise RefusedError("That is no regular file.")
-        file.truncate(0)
-        file.write(data)
-    return ToolResult(True, f"Wrote {len(data)} bytes.")
+def _part(taken: list[bytes], first: int, more: str, full: bool) -> ToolResult:
+    """The lines, and what is to be known of those that follow."""
+    whole = b"".join(taken)
+    if b"\0" in whole:
+        raise RefusedError(NO_TEXT)
+    data = cut(whole)
+    if len(data) < len(whole):
+        full, more = True, f"line {first} is cut; {more}".removesuffix("; ")
+    text = data.decode(errors="replace")
+    if more:
+        end = "" if text.endswith("\n") else "\n"
+        text += f"{end}[lines {first} to {first + len(taken) - 1}; {more}]"
+    return ToolResult(True, text, full)
 
 
-def _cut(data: bytes, *, truncated: bool = False) -> ToolResult:
-    """The text of ``data``, cut to the limit between characters."""
-    if len(data) <= OUTPUT_BYTES:
-        return ToolResult(True, data.decode(errors="replace"), truncated)
-    end = OUTPUT_BYTES
-    while end > OUTPUT_BYTES - 4 and data[end] & 0xC0 == 0x80:  # inside of a character
-        end -= 1
-    return ToolResult(True, data[:end].decode(errors="replace"), truncated=True)
+def _lines(file: BufferedReader, stop: Stop) -> Iterator[bytes]:
+    """Line by line; of one that is too long its beginning."""
+    while line := file.readline(OUTPUT_BYTES + 1):
+        rest = line
+        while rest and not rest.endswith(b"\n"):
+            stop.check()
+            rest = file.readline(OUTPUT_BYTES)
+        stop.check()
+        yield line

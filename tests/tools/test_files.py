@@ -7,7 +7,6 @@ from bridge.paths import Home
 from bridge.tools.contract import Risk, ToolResult
 from bridge.tools.files import (
     LIST_ENTRIES,
-    OUTPUT_BYTES,
     WRITE_BYTES,
     ListArguments,
     ListFiles,
@@ -16,6 +15,7 @@ from bridge.tools.files import (
     WriteArguments,
     WriteFile,
 )
+from bridge.tools.texts import OUTPUT_BYTES
 from tests.tools.place import Shown
 
 
@@ -35,8 +35,8 @@ async def listed(cwd: Path, home: Home, path: str = ".") -> ToolResult:
     return await ListFiles(home).run(ListArguments(path=path), Shown(cwd).place)
 
 
-async def read(cwd: Path, home: Home, path: str) -> ToolResult:
-    return await ReadFile(home).run(ReadArguments(path=path), Shown(cwd).place)
+async def read(cwd: Path, home: Home, path: str, **lines: int) -> ToolResult:
+    return await ReadFile(home).run(ReadArguments(path=path, **lines), Shown(cwd).place)
 
 
 async def write(cwd: Path, home: Home, path: str, text: str = "x") -> ToolResult:
@@ -73,7 +73,7 @@ async def test_a_long_list_is_cut(cwd: Path, home: Home, monkeypatch: pytest.Mon
     assert LIST_ENTRIES == 500
 
 
-async def test_a_text_is_read_and_cut_between_characters(cwd: Path, home: Home) -> None:
+async def test_a_text_is_read_and_a_line_is_cut_between_characters(cwd: Path, home: Home) -> None:
     (cwd / "a.txt").write_text("héllo")
     assert await read(cwd, home, "a.txt") == ToolResult(True, "héllo")
     (cwd / "exact").write_text("x" * OUTPUT_BYTES)
@@ -82,8 +82,39 @@ async def test_a_text_is_read_and_cut_between_characters(cwd: Path, home: Home) 
         (cwd / "long").write_text(text)
         result = await read(cwd, home, "long")
         assert result.truncated
-        assert text.startswith(result.output)
-        assert OUTPUT_BYTES - 4 < len(result.output.encode()) <= OUTPUT_BYTES
+        shown, _, note = result.output.rpartition("\n")
+        assert note == "[lines 1 to 1; line 1 is cut]"
+        assert text.startswith(shown)
+        assert OUTPUT_BYTES - 4 < len(shown.encode()) <= OUTPUT_BYTES
+
+
+async def test_any_part_of_a_large_file_is_read_by_its_lines(cwd: Path, home: Home) -> None:
+    with (cwd / "large").open("w") as file:
+        file.writelines(f"line {number}\n" for number in range(1, 200_001))
+    first = await read(cwd, home, "large")
+    assert first.truncated
+    *lines, note = first.output.splitlines()
+    assert lines[-1] == f"line {len(lines)}"
+    assert note == f"[lines 1 to {len(lines)}; go on with from_line {len(lines) + 1}]"
+    part = await read(cwd, home, "large", from_line=150_000, lines=2)
+    assert part == ToolResult(
+        True, "line 150000\nline 150001\n[lines 150000 to 150001; go on with from_line 150002]"
+    )
+    assert (await read(cwd, home, "large", from_line=200_000)).output == "line 200000\n"
+    assert await read(cwd, home, "large", from_line=200_001) == ToolResult(
+        False, "The file has only 200000 lines."
+    )
+
+
+async def test_a_long_line_is_one_line(cwd: Path, home: Home) -> None:
+    (cwd / "a").write_text("x" * 300_000 + "\nsecond\nthird")
+    assert (await read(cwd, home, "a", from_line=2, lines=1)).output.startswith(
+        "second\n[lines 2 to 2; go on"
+    )
+    assert (await read(cwd, home, "a", from_line=2)).output == "second\nthird"
+    cut = await read(cwd, home, "a", lines=1)
+    assert cut.output.endswith("\n[lines 1 to 1; line 1 is cut; go on with from_line 2]")
+    assert (await read(cwd, home, "a", from_line=3)).output == "third"
 
 
 async def test_bytes_that_are_no_characters_do_not_break_the_cut(cwd: Path, home: Home) -> None:
@@ -95,8 +126,9 @@ async def test_bytes_that_are_no_characters_do_not_break_the_cut(cwd: Path, home
 
 async def test_only_regular_text_files_are_read(cwd: Path, home: Home) -> None:
     (cwd / "binary").write_bytes(b"a\0b")
+    (cwd / "late").write_bytes(b"line\n" * 4000 + b"\0")
     os.mkfifo(cwd / "pipe")
-    for path in ("binary", "pipe", ".", "none", "a\0b", "binary/x"):
+    for path in ("binary", "late", "pipe", ".", "none", "a\0b", "binary/x"):
         result = await read(cwd, home, path)
         assert not result.success, path
 
@@ -117,6 +149,21 @@ async def test_what_cannot_be_written_is_said(cwd: Path, home: Home) -> None:
     assert (await write(cwd, home, "long", "x" * WRITE_BYTES)).success
 
 
+async def test_the_names_of_a_folder_may_be_longer_than_an_answer(cwd: Path, home: Home) -> None:
+    for number in range(400):
+        (cwd / f"{number:03}{'x' * 240}").touch()
+    result = await listed(cwd, home)
+    assert result.truncated
+    assert len(result.output.encode()) <= OUTPUT_BYTES
+
+
+async def test_a_folder_without_end_is_left(cwd: Path, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridge.tools.files.LIST_ENTRIES", 1)
+    for number in range(30):
+        (cwd / f"{number:02}").touch()
+    assert len((await listed(cwd, home, "")).output.splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     "path", ["../outside", "/etc/hostname", "link", "folder/x", "..", "deep/../../outside"]
 )
@@ -125,6 +172,7 @@ async def test_nothing_outside_of_the_workspace_is_reached(path: str, cwd: Path,
     outside.write_text("secret")
     (cwd / "link").symlink_to(outside)
     (cwd / "folder").symlink_to(cwd.parent)
+    (cwd / "deep").mkdir()
     for result in (
         await read(cwd, home, path),
         await write(cwd, home, path),

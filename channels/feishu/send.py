@@ -11,7 +11,7 @@ from bridge.channel import Delivered, OutboundFile, OutboundPart, Refused, SendO
 from bridge.channel.markdown import plain
 from bridge.channel.text import clean
 from channels.feishu import buttons, codes, rich
-from channels.feishu.api import Api, Result, segment
+from channels.feishu.api import NO_CODE, Api, Result, segment
 from channels.feishu.inline import words
 from channels.feishu.mentions import defused
 from channels.feishu.wire import text_of
@@ -150,4 +150,5 @@ class Sender:
 
 
 def refused(result: Result) -> Refused:
-    return Refused(f"Feishu: {result.reason}", str(result.code))
+    """Without a code it may be anybody's, a proxy's for example, and shows no contact with the platform."""
+    return Refused(f"Feishu: {result.reason}", "" if result.code == NO_CODE else str(result.code))

@@ -18,6 +18,7 @@ from bridge.channel import (
 from bridge.channel.testing.clock import FakeClock
 from bridge.channel.testing.fakes.feishu import OWNER, FakeFeishu, Fault, Refusal, throttled
 from bridge.channel.testing.fakes.feishu.rules import notified
+from bridge.relay.contact import proves_contact
 from channels.feishu import SPEC
 from channels.feishu.send import Target, forms_of, target, text_forms
 from tests.channels.feishu.platform import adapter, part
@@ -87,6 +88,14 @@ async def test_after_an_hour_the_same_uuid_is_another_message() -> None:
         await clock.advance(2)
         await feishu.send(part())
         assert len(fake.sent) == 2
+
+
+async def test_a_refusal_without_a_code_is_no_contact_with_the_platform() -> None:
+    async with FakeFeishu() as fake, adapter(fake) as feishu:
+        fake.next(Refusal(0, fields={"code": None}), Refusal(230022))
+        anybody, platform = await feishu.send(part()), await feishu.send(part())
+        assert anybody == Refused("Feishu: refused with status 400")
+        assert (proves_contact(anybody), proves_contact(platform)) == (False, True)
 
 
 @pytest.mark.parametrize("fault", [Fault.DROP, Fault.BROKEN, Refusal(1, status=500), Refusal(230049)])

@@ -20,8 +20,10 @@ MOST_PUBLIC_METHODS = 12
 # Import names of a distribution, where they are not its own name with "_" for "-".
 IMPORT_NAMES = {
     "agent-client-protocol": {"acp"},
+    "mcp": {"mcp", "mcp_types", "httpx2", "anyio"},  # its own interface is made of these
     "aiohttp": {"aiohttp", "multidict", "yarl"},  # its own interface is made of these
     "pillow": {"PIL"},
+    "pydantic": {"pydantic", "pydantic_core"},
     "protobuf": {"google"},
     "pydantic-ai": {"anthropic", "genai_prices", "httpx2", "openai", "pydantic_ai"},  # what it is made of
     "python-magic": {"magic", "pylibmagic"},

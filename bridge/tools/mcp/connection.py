@@ -210,24 +210,30 @@ class Connection:
         status = self.wire.status if self.wire else 0
         if status:
             return (RefusedError if status in (401, 403) else ServerError)(http.explained(status))
-        match error:
-            case MCPError() if error.code == _TIMED_OUT:
-                return ServerError(f"it does not answer within {LIST_SECONDS:g} seconds")
-            case MCPError() if error.code == types.CONNECTION_CLOSED:
-                return ServerError("it hung up")
-            case MCPError():
-                return ServerError(f"it refuses what the protocol asks for (error {error.code})")
-            case TimeoutError():
-                return ServerError(f"it was not ready within {self._table.start_seconds:g} seconds")
-            case httpx2.ConnectError() | httpx2.ConnectTimeout():
-                return ServerError("its address cannot be reached")
-            case httpx2.TransportError():
-                return ServerError("it hung up")
-            case ValidationError() | RuntimeError() | ValueError() | httpx2.HTTPError():
-                return ServerError("it does not speak the protocol")
-            case _:
-                log.error("mcp.crashed", server=self._access.name, error=error)
-                return ServerError("it made our side fail: the log says where")
+        if isinstance(error, TimeoutError):
+            return ServerError(f"it was not ready within {self._table.start_seconds:g} seconds")
+        if told := _told(error):
+            return ServerError(told)
+        log.error("mcp.crashed", server=self._access.name, error=error)
+        return ServerError("it made our side fail: the log says where")
+
+
+def _told(error: BaseException) -> str:
+    """What an error of the library's means; "" for a bug."""
+    match error:
+        case MCPError() if error.code == _TIMED_OUT:
+            return f"it does not answer within {LIST_SECONDS:g} seconds"
+        case MCPError() if error.code == types.CONNECTION_CLOSED:
+            return "it hung up"
+        case MCPError():
+            return f"it refuses what the protocol asks for (error {error.code})"
+        case httpx2.ConnectError() | httpx2.ConnectTimeout():
+            return "its address cannot be reached"
+        case httpx2.TransportError():
+            return "it hung up"
+        case ValidationError() | RuntimeError() | ValueError() | httpx2.HTTPError():
+            return "it does not speak the protocol"
+    return ""
 
 
 def _listed(tool: types.Tool) -> Listed:

@@ -6,9 +6,7 @@ import binascii
 import hashlib
 import json
 import mimetypes
-import os
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +14,9 @@ import mcp_types as types
 
 from bridge.tools.contract import ToolResult
 from bridge.tools.mcp.text import line, safe
+from bridge.tools.texts import OUTPUT_BYTES, cut_text
+from bridge.tools.workspace import RefusedError, Workspace
 
-OUTPUT_BYTES = 65_536
 FILE_BYTES = 8_388_608
 MOST_FILES = 8
 FOLDER = "mcp-files"
@@ -44,15 +43,8 @@ def to_result(answer: types.CallToolResult, server: str, cwd: Path) -> ToolResul
         pieces.append(_keep(piece, server, cwd) if kept <= MOST_FILES else "[one more file, left out]")
     if not any(pieces) and answer.structured_content is not None:
         pieces = [json.dumps(answer.structured_content, ensure_ascii=False)]
-    return cut("\n".join(pieces), success=not answer.is_error)
-
-
-def cut(text: str, *, success: bool) -> ToolResult:
-    """``text`` in at most ``OUTPUT_BYTES``, cut between characters."""
-    data = text.encode(errors="replace")
-    if len(data) <= OUTPUT_BYTES:
-        return ToolResult(success, data.decode())
-    return ToolResult(success, data[:OUTPUT_BYTES].decode(errors="ignore"), truncated=True)
+    text = "\n".join(pieces)
+    return ToolResult(not answer.is_error, cut_text(text), len(text.encode(errors="replace")) > OUTPUT_BYTES)
 
 
 def _pieces(answer: types.CallToolResult) -> Iterator[str | Kept]:
@@ -79,29 +71,15 @@ def _keep(piece: Kept, server: str, cwd: Path) -> str:
             return f"[a file ({mime}) of {len(data)} bytes: too large, left out]"
         ending = mimetypes.guess_extension(piece.mime.partition(";")[0].strip().lower()) or _OTHER
         name = f"{safe(server)}-{hashlib.sha256(data).hexdigest()[:12]}{ending}"
-        _write(cwd, name, data)
+        with Workspace(cwd) as workspace:
+            workspace.write(f"{FOLDER}/{name}", data)
     except binascii.Error:
         return f"[a file ({mime}) that cannot be read]"
+    except RefusedError as refusal:
+        return f"[a file ({mime}), not kept: {refusal}]"
     except OSError as error:
         return f"[a file ({mime}), not kept: {error.strerror or type(error).__name__}]"
     return f"[a file ({mime}, {len(data)} bytes): {FOLDER}/{name}]"
-
-
-def _write(cwd: Path, name: str, data: bytes) -> None:
-    """No link is followed on the way; what has this name already has these bytes."""
-    top = os.open(cwd, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with suppress(FileExistsError):
-            os.mkdir(FOLDER, 0o755, dir_fd=top)
-        folder = os.open(FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top)
-    finally:
-        os.close(top)
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with os.fdopen(os.open(name, flags, 0o644, dir_fd=folder), "wb") as file:
-            file.write(data)
-    finally:
-        os.close(folder)
 
 
 async def in_thread(answer: types.CallToolResult, server: str, cwd: Path) -> ToolResult:

@@ -287,11 +287,16 @@ class Diagnoses(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AgentPlace:
-    """What an agent may know of its surroundings. ``name`` is that of its table ``[agents.<name>]``."""
+    """What an agent may know of its surroundings. ``name`` is that of its table ``[agents.<name>]``.
+
+    ``mcp`` gives the configured servers of tools, secrets filled in, as a ``session/new`` of the Agent Client
+    Protocol has them, for agents that reach them by themselves.
+    """
 
     name: str
     home: Home
     clock: Clock
+    mcp: Callable[[], list[dict[str, Any]]] = list
 
 
 @dataclass(frozen=True, slots=True)

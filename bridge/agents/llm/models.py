@@ -4,16 +4,15 @@ The libraries' own tries, keys, addresses and log lines are all switched off: se
 """
 
 import logging
-from collections.abc import AsyncIterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import httpx2
 from anthropic import AsyncAnthropic
 from openai import AsyncOpenAI
-from openai.types.chat import ChatCompletionChunk
 from pydantic_ai.models import Model
 from pydantic_ai.models.anthropic import AnthropicModel
-from pydantic_ai.models.openai import OpenAIChatModel, OpenAIStreamedResponse
+from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.profiles import ModelProfile, merge_profile
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers import Provider
@@ -26,7 +25,8 @@ from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 from pydantic_ai.providers.vllm import VLLMProvider
 from pydantic_ai.settings import ModelSettings
 
-from bridge.agents.llm.oddities import mend_chunk
+from bridge.agents.llm.claude import ClaudeMender
+from bridge.agents.llm.mending import ChatMender
 from bridge.agents.llm.settings import LlmSettings
 from bridge.agents.llm.wire import Watch, Wire
 
@@ -40,6 +40,8 @@ _KNOWN: dict[str, type[Provider[Any]]] = {
     "ollama": OllamaProvider,
     "vllm": VLLMProvider,
 }
+# Thoughts are told from words by ourselves, so no text is a mark of them for the library.
+_OURS = OpenAIModelProfile(thinking_tags=("<turnbridge-thought>", "</turnbridge-thought>"))
 
 
 def silence_libraries() -> None:
@@ -64,7 +66,10 @@ def make_model(
 ) -> Model[Any]:
     """The model ``name``, for one request, which ``watch`` sees to."""
     timeout = httpx2.Timeout(None, connect=settings.connect_seconds)
-    client = httpx2.AsyncClient(transport=Wire(pool, secrets, watch), trust_env=False, timeout=timeout)
+    mender = ClaudeMender() if settings.provider == "anthropic" else ChatMender()
+    client = httpx2.AsyncClient(
+        transport=Wire(pool, secrets, watch, mender), trust_env=False, timeout=timeout
+    )
     if settings.provider == "anthropic":
         base = settings.address.removesuffix("/v1")
         anthropic = AsyncAnthropic(
@@ -75,11 +80,10 @@ def make_model(
         api_key=_NO_KEY, base_url=settings.address, http_client=client, max_retries=0, timeout=timeout
     )
     if settings.provider == "openai":
-        return _ChatModel(name, provider=OpenAIProvider(openai_client=openai))
-    provider = OpenAICompatibleProvider(
-        settings.provider, openai_client=openai, profile=_profile(settings, name)
-    )
-    return _ChatModel(name, provider=provider)
+        return OpenAIChatModel(name, provider=OpenAIProvider(openai_client=openai), profile=_OURS)
+    profile = _profile(settings, name)
+    provider = OpenAICompatibleProvider(settings.provider, openai_client=openai, profile=profile)
+    return OpenAIChatModel(name, provider=provider, profile=_OURS)
 
 
 def model_settings(settings: LlmSettings) -> ModelSettings:
@@ -89,6 +93,8 @@ def model_settings(settings: LlmSettings) -> ModelSettings:
         asked["temperature"] = settings.temperature
     if settings.max_output_tokens:
         asked["max_tokens"] = settings.max_output_tokens
+    if settings.provider == "anthropic":
+        asked["cache"] = True  # others do so unasked
     if settings.thinking != "default":
         asked["thinking"] = False if settings.thinking == "off" else settings.thinking
     return asked
@@ -98,23 +104,3 @@ def _profile(settings: LlmSettings, name: str) -> ModelProfile:
     """What the library knows of the model; only OpenAI's own endpoints have the newer name of the limit."""
     known = _KNOWN.get(settings.provider, OpenAICompatibleProvider).model_profile(name) or ModelProfile()
     return merge_profile(known, OpenAIModelProfile(openai_chat_supports_max_completion_tokens=False))
-
-
-class _ChatModel(OpenAIChatModel):
-    """Takes answers whose statistics are odd."""
-
-    @property
-    def _streamed_response_cls(self) -> type[OpenAIStreamedResponse]:
-        return _Streamed
-
-
-class _Streamed(OpenAIStreamedResponse):
-    async def _validate_response(self) -> AsyncIterable[ChatCompletionChunk]:
-        async for chunk in self._response:
-            if isinstance(chunk, ChatCompletionChunk):
-                yield _mended(chunk)
-
-
-def _mended(chunk: ChatCompletionChunk) -> ChatCompletionChunk:
-    """``chunk`` without what the library would stumble over: it takes all that it is sent for well-formed."""
-    return ChatCompletionChunk.construct(**mend_chunk(chunk.model_dump()))

@@ -6,6 +6,7 @@ A wrong statistic costs the statistic, never the answer; a broken call is passed
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from bridge.ids import new_uuid
@@ -21,13 +22,13 @@ _DETAILS = ("prompt_tokens_details", "completion_tokens_details")
 def mend_chunk(raw: Mapping[str, Any]) -> dict[str, Any]:
     """A chunk of a chat completion as the library can take it."""
     choices = raw.get("choices")
-    first = [_choice(choices[0])] if isinstance(choices, list) and choices and _is_map(choices[0]) else []
+    first = [_choice(choices[0])] if isinstance(choices, list) and choices and is_map(choices[0]) else []
     created = raw.get("created")
     return {
-        "id": _text(raw.get("id")) or "",
+        "id": text(raw.get("id")) or "",
         "object": "chat.completion.chunk",
         "created": created if isinstance(created, int) and 0 <= created < 1 << 33 else 0,
-        "model": _text(raw.get("model")) or "",
+        "model": text(raw.get("model")) or "",
         "choices": first,
         "usage": _usage(raw.get("usage")),
     }
@@ -35,22 +36,29 @@ def mend_chunk(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def _choice(raw: Mapping[str, Any]) -> dict[str, Any]:
     delta = raw.get("delta")
-    mended = dict(delta) if _is_map(delta) else {}
-    for key in ("content", "refusal", "reasoning", "reasoning_content"):
-        if key in mended and not (isinstance(mended[key], str) or (key == "content" and mended[key])):
-            del mended[key]
+    mended = dict(delta) if is_map(delta) else {}
+    if isinstance(parts := mended.get("content"), list):
+        mended["content"] = "".join(filter(None, map(_part, parts)))
+    for key in {"content", "refusal", "reasoning", "reasoning_content"} & mended.keys():
+        if (said := text(mended.pop(key))) is not None:
+            mended[key] = said
     calls = mended.get("tool_calls")
     mended["tool_calls"] = _calls(calls) if isinstance(calls, list) else None
-    return {"index": 0, "delta": mended, "finish_reason": _text(raw.get("finish_reason"))}
+    return {"index": 0, "delta": mended, "finish_reason": text(raw.get("finish_reason"))}
+
+
+def _part(raw: Any) -> str | None:
+    """The words of a part, where a content comes in parts."""
+    return text(raw.get("text")) if is_map(raw) else None
 
 
 def _calls(raw: list[Any]) -> list[dict[str, Any]]:
-    return [_call(at, call) for at, call in enumerate(raw) if _is_map(call)]
+    return [_call(at, call) for at, call in enumerate(raw) if is_map(call)]
 
 
 def _call(at: int, raw: Mapping[str, Any]) -> dict[str, Any]:
     function = raw.get("function")
-    given = function if _is_map(function) else {}
+    given = function if is_map(function) else {}
     arguments = given.get("arguments")
     if arguments is not None and not isinstance(arguments, str):
         arguments = json.dumps(arguments)
@@ -58,34 +66,74 @@ def _call(at: int, raw: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **raw,
         "index": index if isinstance(index, int) else at,
-        "id": _text(raw.get("id")),
-        "function": {"name": _text(given.get("name")), "arguments": arguments},
+        "id": text(raw.get("id")),
+        "function": {"name": text(given.get("name")), "arguments": text(arguments)},
     }
+
+
+@dataclass(slots=True)
+class _Slot:
+    """A call that is being received, at ``index`` for the library."""
+
+    index: int
+    call_id: str | None
+    name: str = ""
+    has_arguments: bool = False
+
+
+class Slots:
+    """Which of an answer's calls a piece belongs to: endpoints leave out the index, or say names again."""
+
+    def __init__(self) -> None:
+        self._slots: dict[int, _Slot] = {}
+        self._count = 0
+
+    def place(self, call: dict[str, Any]) -> None:
+        """Give ``call``, a mended piece, the index that is its own, and a name if it is the first."""
+        function, call_id = call["function"], call["id"] or None
+        slot = self._slots.get(call["index"])
+        if slot is None or self._is_another(slot, call_id, function["name"]):
+            slot = self._slots[call["index"]] = _Slot(self._count, call_id)
+            self._count += 1
+            function["name"] = function["name"] or ""
+        elif call_id and slot.name and (slot.has_arguments or function["name"] == slot.name):
+            function["name"] = None  # said again with each piece
+        call["index"] = slot.index
+        slot.call_id = slot.call_id or call_id
+        slot.name += function["name"] or ""
+        slot.has_arguments = slot.has_arguments or bool(function["arguments"])
+
+    @staticmethod
+    def _is_another(slot: _Slot, call_id: str | None, name: str | None) -> bool:
+        if call_id and slot.call_id:
+            return call_id != slot.call_id
+        return bool(name) and slot.has_arguments
 
 
 def _usage(raw: Any) -> dict[str, Any] | None:
     """Token counts, None where one of them is none."""
-    if not _is_map(raw):
+    if not is_map(raw):
         return None
     counts = {key: raw.get(key) or 0 for key in _COUNTS}
-    if not all(map(_is_count, counts.values())):
+    if not all(map(is_count, counts.values())):
         return None
     for name in _DETAILS:
-        if _is_map(details := raw.get(name)):
-            counts[name] = {key: value for key, value in details.items() if _is_count(value)}
+        if is_map(details := raw.get(name)):
+            counts[name] = {key: value for key, value in details.items() if is_count(value)}
     return counts
 
 
-def _is_count(value: Any) -> bool:
+def is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
 
 
-def _is_map(value: Any) -> TypeGuard[Mapping[str, Any]]:
+def is_map(value: Any) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(value, Mapping)
 
 
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+def text(value: Any) -> str | None:
+    """A text as it can be sent back: halves of characters become ``?``."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else None
 
 
 def read_arguments(raw: Any) -> Any:
@@ -103,7 +151,7 @@ def read_arguments(raw: Any) -> Any:
 
 def sent_arguments(arguments: Any) -> dict[str, Any]:
     """``arguments`` as a provider takes them back: an object, whatever the model made of them."""
-    return dict(arguments) if _is_map(arguments) else {"refused": arguments}
+    return dict(arguments) if is_map(arguments) else {"refused": arguments}
 
 
 def call_id() -> str:

@@ -1,7 +1,6 @@
 """The pictures of a conversation, as a model takes them: the newest eight, read anew from their files."""
 
 import os
-import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,12 +52,10 @@ def _read(path: Path, file: TurnFile) -> Picture | str:
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
+        with open(handle, "rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+    except (OSError, ValueError):  # ValueError: a NUL in the path
         return GONE
-    with os.fdopen(handle, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return GONE
-        data = stream.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         return TOO_LARGE
     mime = _mime(data) if file.pixels else ""

@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.usage import RequestUsage
 
 from bridge.agents.contract import ToolCall
 from bridge.agents.llm import oddities, troubles
@@ -134,7 +135,7 @@ class _Try:
         except BridgeError as error:  # of a limit, or of whoever is told
             return error
         except _RAISED as error:
-            return self.failed(troubles.judge(error, self._source))
+            return self.failed(troubles.judge(error, self._source, began=self._watch.began))
 
     async def _listen(self, stream: StreamedResponse) -> None:
         async for event in stream:
@@ -161,7 +162,8 @@ class _Try:
             parts.append(part)
         if response.finish_reason == "content_filter" and not text and not calls:
             return self.failed(Trouble(troubles.told(self._source, troubles.FILTERED)))
-        return Answer(text, tuple(calls), replace(response, parts=parts))
+        usage = response.usage if self._watch.is_counted else RequestUsage(unmeasured_requests=1)
+        return Answer(text, tuple(calls), replace(response, parts=parts, usage=usage))
 
 
 def _call(part: ToolCallPart) -> ToolCall:

@@ -32,6 +32,7 @@ _KINDS: dict[str, type[ModelAPIError]] = {  # codes that the library does not kn
     "ModelNotFound": ModelNotFoundError,
     "Throttling": ModelRateLimitError,
 }
+_TOO_SLOW = 408  # so the server says of the request, or of itself
 _PASSING = (ModelRateLimitError, ModelUnavailableError, ModelServerError, ModelConnectionError)
 _TEXTS: dict[type[ModelAPIError], str] = {
     ModelAuthenticationError: "the provider refused the key{said}: check it, and what it may use",
@@ -89,9 +90,12 @@ def silent(source: Source) -> Trouble:
     return Trouble(told(source, SILENT), is_passing=True)
 
 
-def judge(error: Exception, source: Source) -> Trouble:
-    """What ``error``, raised by the library for a request to ``source``, comes to."""
-    if isinstance(error, httpx2.HTTPError):
+def judge(error: Exception, source: Source, *, began: bool = False) -> Trouble:
+    """What ``error``, raised by the library for a request to ``source``, comes to.
+
+    ``began``: the answer had begun, so the endpoint can be reached.
+    """
+    if isinstance(error, httpx2.HTTPError) or (began and isinstance(error, ModelConnectionError)):
         return broke_off(source)
     if not isinstance(error, ModelAPIError):
         return Trouble(told(source, NO_ANSWER), is_passing=True)
@@ -112,7 +116,10 @@ def _kind(error: ModelAPIError) -> type[ModelAPIError] | None:
     for code in (error.provider_error_code, error.provider_error_type):
         if code and (known := _KINDS.get(code.partition(".")[0])):
             return known
-    return next((kind for kind in _TEXTS if isinstance(error, kind)), None)
+    kind = next((kind for kind in _TEXTS if isinstance(error, kind)), None)
+    if kind is None and isinstance(error, ModelHTTPError) and 400 <= error.status_code < 500:
+        return ModelUnavailableError if error.status_code == _TOO_SLOW else ModelRequestRejectedError
+    return kind
 
 
 def _said(error: ModelAPIError) -> str:

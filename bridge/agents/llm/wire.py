@@ -1,7 +1,6 @@
 """One request's way to a model's endpoint, under our limits: sizes, silence, and which headers leave."""
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
@@ -9,18 +8,17 @@ from typing import Any, TypeVar, cast
 import httpx2
 
 from bridge.agents.contract import AgentError
+from bridge.agents.llm.mending import Mender
+from bridge.agents.llm.sse import Event, EventDecoder
 from bridge.clock import Clock
 from bridge.version import VERSION
 
-EVENT_BYTES = 1_048_576
 RESPONSE_BYTES = 4_194_304
 ERROR_BYTES = 65_536  # of what a refusal may say; the rest is not read
 
 _KEPT = frozenset(
     "host accept content-type content-length transfer-encoding anthropic-version anthropic-beta".split()
 )
-# How the last events of an answer look: both wires say why it ends, and that it has.
-_WHOLE = re.compile(rb'^data: *(?:\[DONE\]|.*"(?:finish|stop)_reason" *: *"|.*"type" *: *"message_stop")')
 _AGENT = f"turnbridge/{VERSION}"
 _R = TypeVar("_R")
 
@@ -28,14 +26,14 @@ _R = TypeVar("_R")
 class Watch:
     """Sees to one request: ends it when its endpoint keeps silent, and remembers what came of the answer.
 
-    ``began``: something came; ``is_whole``: its end did, too.
+    ``began``: something came; ``is_whole``: its end did, too; ``is_counted``: its tokens were told.
     """
 
     def __init__(self, clock: Clock, first_byte_seconds: float, silence_seconds: float) -> None:
         self._clock, self._silence_seconds = clock, silence_seconds
         self._due = clock.monotonic() + first_byte_seconds
         self._is_paused = False
-        self.began = self.is_whole = False
+        self.began = self.is_whole = self.is_counted = False
 
     def heard(self) -> None:
         """The endpoint has shown itself: the time of its silence begins anew."""
@@ -75,11 +73,18 @@ class Watch:
 class Wire(httpx2.AsyncBaseTransport):
     """Sends requests through ``pool``, which it leaves open, with ``secrets`` as their only private headers.
 
-    The libraries above never hold the key, and tell nothing of this machine.
+    The libraries above never hold the key, and tell nothing of this machine. ``mender`` mends an answer in
+    events.
     """
 
-    def __init__(self, pool: httpx2.AsyncBaseTransport, secrets: Mapping[str, str], watch: Watch) -> None:
-        self._pool, self._secrets, self._watch = pool, secrets, watch
+    def __init__(
+        self,
+        pool: httpx2.AsyncBaseTransport,
+        secrets: Mapping[str, str],
+        watch: Watch,
+        mender: Mender | None = None,
+    ) -> None:
+        self._pool, self._secrets, self._watch, self._mender = pool, secrets, watch, mender
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         request.headers = httpx2.Headers([pair for pair in request.headers.multi_items() if pair[0] in _KEPT])
@@ -88,7 +93,7 @@ class Wire(httpx2.AsyncBaseTransport):
         self._watch.heard()
         source = cast(httpx2.AsyncByteStream, response.stream)
         is_refusal = response.status_code >= 400
-        stream = _Refusal(source) if is_refusal else _Events(source, self._watch)
+        stream = _Refusal(source) if is_refusal else _Answer(source, self._watch, self._mender)
         return httpx2.Response(
             response.status_code,
             headers=_plain(response.headers),
@@ -118,43 +123,36 @@ class _Refusal(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-class _Events(httpx2.AsyncByteStream):
-    """Counts the bytes of an answer, and of each of its events."""
+class _Answer(httpx2.AsyncByteStream):
+    """Counts the bytes of an answer, and mends its events."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, watch: Watch) -> None:
-        self._stream, self._watch = stream, watch
-        self._bytes = self._event_bytes = 0
-        self._line = bytearray()
+    def __init__(self, stream: httpx2.AsyncByteStream, watch: Watch, mender: Mender | None) -> None:
+        self._stream, self._watch, self._mender = stream, watch, mender
+        self._decoder = EventDecoder()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        count = 0
         async for data in self._stream:
             self._watch.heard()
-            self._count(data)
-            yield data
+            self._watch.began = self._watch.began or bool(data)
+            count += len(data)
+            if count > RESPONSE_BYTES:
+                raise AgentError("response_limit", f"the model's answer is over {RESPONSE_BYTES} bytes")
+            if self._mender is None:
+                yield data
+                continue
+            for event in self._mended(self._mender, self._decoder.feed(data)):
+                yield event
+        if self._mender is not None:
+            for event in self._mended(self._mender, self._decoder.rest()):
+                yield event
+            for late in self._mender.rest():
+                yield late.encode()
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
-    def _count(self, data: bytes) -> None:
-        self._watch.began = self._watch.began or bool(data)
-        self._bytes += len(data)
-        if self._bytes > RESPONSE_BYTES:
-            raise AgentError("response_limit", f"the model's answer is over {RESPONSE_BYTES} bytes")
-        *ended, tail = data.split(b"\n")
-        for piece in ended:
-            self._keep(piece)
-            self._end_line()
-        self._keep(tail)
-
-    def _keep(self, piece: bytes) -> None:
-        self._line += piece
-        self._event_bytes += len(piece)
-        if self._event_bytes > EVENT_BYTES:
-            raise AgentError("response_limit", f"an event of the model's answer is over {EVENT_BYTES} bytes")
-
-    def _end_line(self) -> None:
-        if not self._line.rstrip(b"\r"):
-            self._event_bytes = 0
-        elif _WHOLE.match(self._line):
-            self._watch.is_whole = True
-        self._line.clear()
+    def _mended(self, mender: Mender, events: list[Event]) -> list[bytes]:
+        found = [mended.encode() for event in events for mended in mender.mend(event)]
+        self._watch.is_whole, self._watch.is_counted = mender.is_whole, mender.is_counted
+        return found

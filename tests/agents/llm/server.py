@@ -99,7 +99,9 @@ class ModelServer:
             if not response.prepared:
                 await response.prepare(request)
             await response.write_eof()
-        except (ConnectionError, asyncio.CancelledError):
+        except ConnectionError:
+            self.gone += 1
+        except asyncio.CancelledError:
             self.gone += 1
             raise
         return response

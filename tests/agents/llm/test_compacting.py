@@ -1,0 +1,94 @@
+"""A history summed up: whole, in pieces, or not at all."""
+
+import pytest
+
+from bridge.agents.contract import AgentError, HistoryEntry, Role, ToolCall, TurnFile
+from bridge.agents.llm import compacting
+from bridge.agents.llm.compacting import sum_up, transcript
+
+LIMIT = AgentError("context_limit", "too long")
+
+
+def user(text: str) -> HistoryEntry:
+    return HistoryEntry(role=Role.USER, text=text)
+
+
+class Model:
+    """Answers with how often it was asked; finds too long what is over ``most`` characters."""
+
+    def __init__(self, most: int = 1_000_000) -> None:
+        self.most = most
+        self.tasks: list[str] = []
+
+    async def ask(self, system: str, text: str) -> str:
+        assert system == compacting.SYSTEM
+        if len(text) > self.most:
+            raise LIMIT
+        self.tasks.append(text)
+        return f" summary {len(self.tasks)} "
+
+
+def test_a_transcript_says_who_said_what() -> None:
+    call = ToolCall(name="add", arguments={"secret": 1})
+    file = TurnFile("audio", None, "", "", 1, "good morning")
+    entries = [
+        HistoryEntry(role=Role.NOTE, text="old"),
+        HistoryEntry(role=Role.USER, text="a", files=(file,)),
+        HistoryEntry(role=Role.ASSISTANT, text="", calls=(call,)),
+        HistoryEntry(role=Role.TOOL, text="x" * 9000, name="add", call_id=call.call_id),
+        HistoryEntry(role=Role.ASSISTANT, text="done"),
+    ]
+    assert transcript(entries).split("\n") == [
+        "Before that: old",
+        "Person: a",
+        "Person sent a file: audio good morning",
+        "Assistant called add",
+        "Result: " + "x" * 2000,
+        "Assistant: done",
+    ]
+
+
+async def test_a_short_history_is_summed_up_at_once() -> None:
+    model = Model()
+    assert await sum_up([user("a")], model.ask) == "summary 1"
+    assert model.tasks == ["The conversation:\nPerson: a\n\nWrite the summary of all of it."]
+
+
+async def test_a_long_one_is_summed_up_in_pieces_and_nothing_is_lost() -> None:
+    model = Model(most=10_000)
+    text = "".join(f"{at:06d} " for at in range(6000))
+    assert (await sum_up([user(text)], model.ask)).startswith("summary ")
+    pieces = [task.split("\n\nWrite the summary")[0].split("conversation:\n")[-1] for task in model.tasks]
+    pieces = [piece.split("What came next:\n")[-1] for piece in pieces]
+    assert "".join(pieces) == f"Person: {text}"
+    assert "summary 1" in model.tasks[1]
+
+
+async def test_a_model_that_takes_nothing_fails() -> None:
+    with pytest.raises(AgentError) as caught:
+        await sum_up([user("x" * 50_000)], Model(most=10).ask)
+    assert caught.value is LIMIT
+
+
+async def test_another_trouble_is_not_cured_by_less() -> None:
+    async def ask(system: str, text: str) -> str:
+        raise AgentError("provider_error", "down")
+
+    with pytest.raises(AgentError, match="down"):
+        await sum_up([user("a")], ask)
+
+
+@pytest.mark.parametrize("history", [[], [user("a")]])
+async def test_no_summary_is_an_error(history: list[HistoryEntry]) -> None:
+    async def ask(system: str, text: str) -> str:
+        return " \n"
+
+    with pytest.raises(AgentError, match="summed up nothing"):
+        await sum_up(history, ask)
+
+
+async def test_a_summary_is_bounded() -> None:
+    async def ask(system: str, text: str) -> str:
+        return "x" * 100_000
+
+    assert len(await sum_up([user("a")], ask)) == compacting.SUMMARY_CHARACTERS

@@ -102,6 +102,8 @@ class Commands:
         lines = [asked.say(Text.ACCOUNT, **about)]
         if shown.dead_letters:
             lines.append(asked.say(Text.UNDELIVERED, count=shown.dead_letters))
+        if shown.unproven_requests:  # before the one that brought this command, which proved itself
+            lines.append(asked.say(Text.UNPROVEN, count=shown.unproven_requests))
         return "\n".join([*lines, own])
 
     def _whoami(self, asked: _Asked) -> str:

@@ -55,6 +55,7 @@ class Text(StrEnum):
     FILES = "files"
     ACCOUNT = "account"
     UNDELIVERED = "undelivered"
+    UNPROVEN = "unproven"
     WHOAMI = "whoami"
     MAY_TOOLS = "may_tools"
     MAY_OWNER = "may_owner"
@@ -159,6 +160,8 @@ _EN = {
     Text.MORE_WAIT: "… and {count} more.",
     Text.FILES: "({count} file(s))",
     Text.ACCOUNT: "{account} is {state} (for {time}). Messages that wait or run, in all its chats: {count}.",
+    Text.UNPROVEN: "Refused since the last message before this one: {count} request(s) that did not prove "
+    "who sent them.",
     Text.UNDELIVERED: "Parts of replies that could not be delivered: {count}.",
     Text.WHOAMI: "On {platform} you are {sender}.",
     Text.MAY_TOOLS: "You are my owner, and I may use tools for you in this chat.",
@@ -273,6 +276,7 @@ _ZH = {
     Text.MORE_WAIT: "……还有 {count} 条。",
     Text.FILES: "（{count} 个文件）",
     Text.ACCOUNT: "{account}：{state}（已持续 {time}）。所有聊天中排队和处理中的消息共 {count} 条。",
+    Text.UNPROVEN: "上一条消息之后，有 {count} 个请求无法证明来源，已被拒绝。",
     Text.UNDELIVERED: "未能送达的回复共 {count} 段。",
     Text.WHOAMI: "您在 {platform} 上的 ID 是 {sender}。",
     Text.MAY_TOOLS: "您是我的主人，在这个聊天里我可以为您使用工具。",

@@ -101,6 +101,8 @@ _GAUGES: tuple[tuple[str, str, Callable[[Snapshot], float | None]], ...] = (
     ("oldest_waiting_timestamp_seconds", "When the oldest came.", lambda one: _stamp(one.oldest_waiting)),
     ("dead_letters", "Parts that were given up and are kept.", lambda one: one.dead_letters),
     ("clock_skew_seconds", "How far its platform's clock is ahead.", lambda one: one.clock_skew_seconds),
+    ("unproven_requests", "Refused since the last accepted one.", lambda one: one.unproven_requests),
+    ("last_unproven_timestamp_seconds", "The last of those.", lambda one: _stamp(one.last_unproven)),
 )  # fmt: skip
 
 

@@ -206,7 +206,9 @@ async def test_new_is_refused_while_something_runs_and_names_stop() -> None:
 async def test_status_tells_the_owner_of_the_account_and_of_the_chat() -> None:
     async with desk(script=LONG) as here:
         shown = here.health.snapshot
-        here.health.snapshot = replace(shown, since=here.clock.now() - timedelta(hours=5), dead_letters=2)
+        here.health.snapshot = replace(
+            shown, since=here.clock.now() - timedelta(hours=5), dead_letters=2, unproven_requests=3
+        )
         await busy(here, "second")
         await here.clock.advance(30)
         await here.say("/status")
@@ -214,6 +216,7 @@ async def test_status_tells_the_owner_of_the_account_and_of_the_chat() -> None:
         assert lines == [
             en(Text.ACCOUNT, account=NAME, state="connected", time="5 h", count=2),
             en(Text.UNDELIVERED, count=2),
+            en(Text.UNPROVEN, count=3),
             en(Text.RUNS, time="30 s"),
             en(Text.WAITS_TOO, count=1),
         ]

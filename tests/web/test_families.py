@@ -105,6 +105,8 @@ def test_the_snapshot_s_figures_are_shown_and_what_is_not_known_is_left_out() ->
         queue_depth=5,
         dead_letters=6,
         clock_skew_seconds=-7.5,
+        unproven_requests=8,
+        last_unproven=START + timedelta(seconds=9),
     )
     other = replace(SNAPSHOT, id=AccountId("pigeon:other"), account="other")
     shown = families(Meter(FakeClock()), known, other)
@@ -118,6 +120,9 @@ def test_the_snapshot_s_figures_are_shown_and_what_is_not_known_is_left_out() ->
     assert value("next_try_timestamp_seconds") == began + 2
     assert value("oldest_waiting_timestamp_seconds") == began + 3
     assert (value("queue_depth"), value("dead_letters"), value("clock_skew_seconds")) == (5, 6, -7.5)
+    assert value("unproven_requests") == 8
+    assert value("last_unproven_timestamp_seconds") == began + 9
+    assert value("unproven_requests", "other") == 0
     restarts = shown["turnbridge_account_restarts"]
     assert sample(restarts, "turnbridge_account_restarts_total", account="main") == 4
     assert [

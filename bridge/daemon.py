@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from bridge import registry
-from bridge.agents.contract import Agent, AgentPlace
 from bridge.channel import Http
 from bridge.channel.transport import http_session
 from bridge.clock import Clock, unix_ms
@@ -33,6 +32,7 @@ from bridge.owners import Owners
 from bridge.paths import Home
 from bridge.plans import REASON_CHARACTERS, Later, Planner, Served, Stamps, Wanted
 from bridge.process import only_daemon, raise_descriptor_limit, stopping
+from bridge.profiles import Profiles
 from bridge.questions import Questions
 from bridge.relay.asked import remove_copies
 from bridge.relay.notices import Notices, watch_disk
@@ -41,13 +41,13 @@ from bridge.relay.outbox import copies_of
 from bridge.relay.pairing import Pairings
 from bridge.relay.reach import Reach
 from bridge.relay.tending import sweep_all
+from bridge.sessions.agents import Agents
 from bridge.sessions.contract import Deadlines, Services
 from bridge.sessions.server import SessionServer
 from bridge.store.contract import Notify, Prune, Store, ToldOf
 from bridge.store.sqlite import open_store
 from bridge.supervisor import Plan, Supervisor, isolated
 from bridge.switching import Switches
-from bridge.tables import validate
 from bridge.tools.choose import tools_for
 from bridge.version import VERSION
 from bridge.web.listener import Route, listening, listening_at
@@ -133,6 +133,7 @@ class Daemon:
         self._disk = Disk(home.outbox, config.media.min_free_percent)
         self._meter = Meter(clock)
         self._preferred = config.notices.accounts
+        self._profiles = Profiles(config, home, registry.agents())
         self._crashes: deque[float] = deque(maxlen=CRASHES)
         self._reconciling = asyncio.Lock()
         self._seen: Stamps = frozenset()  # of what the accounts are made of
@@ -144,7 +145,7 @@ class Daemon:
         for folder in (self._home.outbox, self._home.root / "workspace"):
             self._home.private_dir(folder)
         trusted = asyncio.get_running_loop().run_in_executor(None, ssl.create_default_context)
-        agent = self._agent()
+        agents = await self._agents()
         async with (
             open_store(self._home.db, fatal=self._disk_failed, meter=self._meter.store) as file,
             http_session(await trusted) as session,
@@ -157,20 +158,20 @@ class Daemon:
                 self._home, self._clock, store, http, self._disk, self._meter, ahead=owners.ahead
             )
             try:
-                await self._serve(store, planner, owners, agent, ready)
+                await self._serve(store, planner, owners, agents, ready)
             finally:
                 if self._stop.done() and not self._stop.cancelled() and self._stop.result() == 0:
                     await self._remember(store, RUNNING, "")
 
     async def _serve(
-        self, store: Store, planner: Planner, owners: Owners, agent: Agent, ready: Callable[[Ready], None]
+        self, store: Store, planner: Planner, owners: Owners, agents: Agents, ready: Callable[[Ready], None]
     ) -> None:
         """All parts side by side, so that they stop side by side, too."""
         switches = Switches(
             self._home, self._supervisor, store, lambda account: self._reconcile(planner, revive=account)
         )
         control = self._control(store, planner, switches, owners)
-        sessions = SessionServer(self._home.socket, self._services(store, control, agent), VERSION)
+        sessions = SessionServer(self._home.socket, self._services(store, control, agents), VERSION)
         world, same_user = self._own(control, store)
         port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         started, console = asyncio.Event(), asyncio.Event()
@@ -182,6 +183,7 @@ class Daemon:
                 tasks.create_task(self._keep(name, part), name=f"daemon/{name}")
 
             tasks.create_task(self._until_stopped(), name="daemon/stop")
+            keep("agents", agents.run)
             keep("sessions", sessions.run)
             keep("web", lambda: self._listen(world, port))
             keep("console", lambda: self._listen_to_console(same_user, console))
@@ -204,12 +206,11 @@ class Daemon:
 
     # --- the parts --------------------------------------------------------------------------------
 
-    def _agent(self) -> Agent:
-        name = self._config.daemon.agent
-        spec = registry.agents().load(name)
-        table = self._config.agents.get(name, {})
-        settings = validate(spec.settings, table, self._home.config, f"agents.{name}")
-        return spec.create(settings, AgentPlace(name, self._home, self._clock))
+    async def _agents(self) -> Agents:
+        """The default one is made at once: without it nothing is served; raises ConfigError."""
+        agents = Agents(self._profiles, self._home, self._clock)
+        await agents.make(agents.default)
+        return agents
 
     def _reach(self, store: Store) -> Reach:
         return Reach(self._supervisor, store, lambda: self._preferred)
@@ -228,9 +229,9 @@ class Daemon:
         reload, on_disk = lambda: self._reload(planner), lambda: self._on_disk
         return Control(self._supervisor, store, letters, switches, owners, reload, on_disk, VERSION)
 
-    def _services(self, store: Store, control: Control, agent: Agent) -> Services:
+    def _services(self, store: Store, control: Control, agents: Agents) -> Services:
         return Services(
-            agent=agent,
+            agents=agents,
             tools=partial(tools_for, self._home, self._clock),
             store=store,
             clock=self._clock,

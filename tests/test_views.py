@@ -15,8 +15,7 @@ import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from bridge.agents.echo import SPEC as ECHO
-from bridge.agents.echo import EchoSettings
+from bridge.agents.echo import Echo
 from bridge.channel.testing.clock import START, FakeClock, until
 from bridge.cli.common import ask_daemon
 from bridge.cli.main import main
@@ -37,6 +36,7 @@ from bridge.web.listener import listening
 from bridge.web.metrics import Metrics
 from bridge.web.own import Own
 from tests.daemons import short_home
+from tests.sessions.wire import agents_of
 from tests.store.values import message, reply, text
 
 ACCOUNT = AccountId("pigeon:main")
@@ -122,7 +122,7 @@ async def rig(store: Store, home: Home) -> AsyncIterator[Rig]:
 
     control = Told(supervisor, store)
     services = Services(
-        agent=ECHO.create(EchoSettings()),
+        agents=agents_of(Echo(clock)),
         tools=lambda *_, **__: (),  # type: ignore[arg-type]  # no session is started
         store=store,
         clock=clock,
@@ -228,6 +228,7 @@ def of_snapshot(one: Snapshot) -> dict[str, Any]:
         "last_success": one.last_success,
         "next_try": one.next_try,
         "oldest_waiting": one.oldest_waiting,
+        "last_unproven": one.last_unproven,
     }
     return {
         "state": one.state.value,
@@ -236,13 +237,22 @@ def of_snapshot(one: Snapshot) -> dict[str, Any]:
         "queue_depth": one.queue_depth,
         "dead_letters": one.dead_letters,
         "clock_skew_seconds": one.clock_skew_seconds,
+        "unproven_requests": one.unproven_requests,
         **{name: None if stamp is None else int(stamp.timestamp()) for name, stamp in stamps.items()},
     }
 
 
 def of_component(one: dict[str, Any]) -> dict[str, Any]:
-    plain = ("state", "reason", "restarts", "queue_depth", "dead_letters", "clock_skew_seconds")
-    stamps = ("since", "last_success", "next_try", "oldest_waiting")
+    plain = (
+        "state",
+        "reason",
+        "restarts",
+        "queue_depth",
+        "dead_letters",
+        "clock_skew_seconds",
+        "unproven_requests",
+    )
+    stamps = ("since", "last_success", "next_try", "oldest_waiting", "last_unproven")
     return {
         **{name: one.get(name) for name in plain},
         **{name: one.get(f"{name}_unix_seconds") for name in stamps},
@@ -252,7 +262,7 @@ def of_component(one: dict[str, Any]) -> dict[str, Any]:
 def of_metrics(text: str) -> dict[str, Any]:
     """Without the reason, which is no label."""
     found: dict[str, Any] = dict.fromkeys(
-        ("since", "last_success", "next_try", "oldest_waiting", "clock_skew_seconds")
+        ("since", "last_success", "next_try", "oldest_waiting", "last_unproven", "clock_skew_seconds")
     )
     for family in text_string_to_metric_families(text):
         for one in family.samples:

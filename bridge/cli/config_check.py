@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bridge.cli.common import home
@@ -105,17 +106,11 @@ def placeholders(account: AccountSetup, where: Home) -> Iterator[str]:
 
 def agent_problems(config: Config, where: Home) -> list[str]:
     from bridge import registry
-    from bridge.tables import TableError, validate
+    from bridge.accounts import noted
+    from bridge.profiles import Profiles
 
-    agents = registry.agents()
+    profiles = Profiles(config, where, registry.agents())
     lines: list[str] = []
-    for name in sorted({config.daemon.agent, *config.agents}):
-        table = config.agents.get(name)
-        key = "daemon.agent" if table is None else f"agents.{name}"
-        try:
-            validate(agents.load(name).settings, table or {}, where.config, key)
-        except TableError as error:
-            lines += error.lines
-        except ConfigError as error:
-            lines.append(f"{where.config}: {key}: {error}")
+    for name in profiles.names():
+        noted(lines, partial(profiles.read, name))
     return lines

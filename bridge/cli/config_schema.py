@@ -35,9 +35,12 @@ def schema() -> Schema:
     whole["properties"]["channels"] = _object(
         {name: {"type": "object", "additionalProperties": table} for name, table in tables.items()}
     )
-    whole["properties"]["agents"] = _object(
-        {name: _loaded(_agent, agents, name, definitions) for name in agents.names()}
-    )
+    profiles = {name: _loaded(_agent, agents, name, definitions) for name in agents.names()}
+    whole["properties"]["agents"] = {
+        "type": "object",
+        "properties": profiles,
+        "additionalProperties": {"anyOf": [{**each, "required": ["type"]} for each in profiles.values()]},
+    }
     return {"$schema": DRAFT, **whole, "title": "Turnbridge's config.toml", "$defs": definitions}
 
 
@@ -64,7 +67,10 @@ def _channel(spec: Any, name: str, definitions: Schema) -> Schema:
 
 
 def _agent(spec: Any, name: str, definitions: Schema) -> Schema:
-    return _of(spec.settings, f"agent.{name}.", definitions)
+    """A profile's table. One that has another name than its agent says which it is."""
+    table = _of(spec.settings, f"agent.{name}.", definitions)
+    table["properties"] = {"type": {"const": name}, **table["properties"]}
+    return table
 
 
 def _of(model: type[BaseModel], prefix: str, definitions: Schema) -> Schema:

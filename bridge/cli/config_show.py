@@ -75,17 +75,16 @@ def _agents(config: Config, where: Home, notes: Notes) -> Table:
     """The agent that answers, and those that have a table; one that is wrong is left out."""
     from bridge import registry
     from bridge.errors import ConfigError
-    from bridge.tables import validate
+    from bridge.profiles import Profiles
 
-    agents, found = registry.agents(), {}
-    for name in sorted({config.daemon.agent, *config.agents}):
+    profiles, found = Profiles(config, where, registry.agents()), {}
+    for name in profiles.names():
         try:
-            settings = validate(
-                agents.load(name).settings, config.agents.get(name, {}), where.config, f"agents.{name}"
-            )
+            profile = profiles.read(name)
         except ConfigError:  # told with what is wrong
             continue
-        found[name] = _shown(settings, ("agents", name), notes)
+        kind = {"type": profile.spec.name} if profile.spec.name != name else {}
+        found[name] = kind | _shown(profile.settings, ("agents", name), notes)
     return found
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from bridge.cli.common import add_home, home
 
 if TYPE_CHECKING:
-    from bridge.agents.contract import Agent
     from bridge.cli.common import Commands
     from bridge.config import Config
     from bridge.paths import Home
+    from bridge.sessions.agents import Agents
     from bridge.sessions.contract import Services
 
 END_SECONDS = 2.0  # for threads that still work when the session has ended
@@ -52,21 +52,23 @@ def run(args: argparse.Namespace) -> int:
             os.chdir(args.cwd)
         except OSError as error:
             raise ConfigError(f"--cwd {args.cwd}: {error.strerror}: give an existing folder") from error
-    return serve(services(where, config, agent(where, config, args.agent or config.daemon.agent)))
+    return serve(services(where, config, agents(where, config, args.agent or config.daemon.agent)))
 
 
-def agent(where: Home, config: Config, name: str) -> Agent:
+def agents(where: Home, config: Config, default: str) -> Agents:
+    """Those of the settings. Raises ConfigError: the one that answers where nothing else is said is none."""
     from bridge import registry
-    from bridge.agents.contract import AgentPlace
     from bridge.clock import SystemClock
-    from bridge.tables import validate
+    from bridge.profiles import Profiles
+    from bridge.sessions.agents import Agents
 
-    spec = registry.agents().load(name)
-    settings = validate(spec.settings, config.agents.get(name, {}), where.config, f"agents.{name}")
-    return spec.create(settings, AgentPlace(name, where, SystemClock()))
+    answering = config.daemon.model_copy(update={"agent": default})
+    profiles = Profiles(config.model_copy(update={"daemon": answering}), where, registry.agents())
+    profiles.read(default)
+    return Agents(profiles, where, SystemClock())
 
 
-def services(where: Home, config: Config, answers: Agent) -> Services:
+def services(where: Home, config: Config, answering: Agents) -> Services:
     from functools import partial
 
     from bridge.clock import SystemClock
@@ -76,7 +78,7 @@ def services(where: Home, config: Config, answers: Agent) -> Services:
 
     clock = SystemClock()
     return Services(
-        agent=answers,
+        agents=answering,
         tools=partial(tools_for, where, clock),
         store=ForgetfulStore(),
         clock=clock,

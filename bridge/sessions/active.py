@@ -13,7 +13,6 @@ from bridge.protocol.codec import write
 from bridge.protocol.events import (
     SessionTrimmed,
     TurnCancelled,
-    TurnCompleted,
     TurnEvent,
     TurnFailed,
     TurnStarted,
@@ -200,7 +199,9 @@ class ActiveTurn:
             return self._event(TurnCancelled)
         if error is None and usage is not None:
             tokens = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
-            return self._event(TurnCompleted, steps=usage.steps, usage=tokens)
+            return self._event(
+                ours.TurnCompleted, steps=usage.steps, usage=tokens, cost_micros=usage.cost_micros
+            )
         if isinstance(error, AgentError):
             message = " ".join(clean(str(error)).split())[:FAILURE_CHARACTERS]
             return self._event(TurnFailed, code=error.code, message=message)

@@ -13,7 +13,8 @@ from bridge.sessions.errors import RequestError
 from bridge.sessions.kept import Kept
 from bridge.sessions.live import LiveSessions
 from bridge.sessions.outbound import Outbound
-from bridge.sessions.requests import FatalError, Requests
+from bridge.sessions.requests import FatalError, Requests, Slow
+from bridge.sessions.session import Session
 
 READ_BYTES = 65_536
 
@@ -35,6 +36,7 @@ class Connection:
         self._requests = Requests(services, live, server, self._outbound)
         self._turns: asyncio.Task[None] | None = None
         self._control: asyncio.Task[None] | None = None
+        self._slow: asyncio.Task[None] | None = None
         self._handed_over = False
 
     async def run(self) -> None:
@@ -58,14 +60,30 @@ class Connection:
             async with asyncio.TaskGroup() as tasks:
                 try:
                     await self._read(tasks)
+                    self._cut_short()
                     await self._control_done(self._deadlines.reply)
                     self._outbound.mute()  # the client has gone: what waits is written, nothing is added
                     await self._keep()
                 finally:
+                    self._cut_short()
                     self._hang_up()
         finally:
             if self._requests.session and not self._handed_over:
-                self._live.release(self._requests.session.context.session_id)
+                await self._leave(self._requests.session)
+
+    async def _leave(self, session: Session) -> None:
+        """Nobody is in the session any more, until somebody takes it up again."""
+        session_id = session.context.session_id
+        self._live.closing(session_id)
+        try:
+            await session.context.leave()
+        finally:
+            self._live.release(session_id)
+
+    def _cut_short(self) -> None:
+        """Nobody waits for what the agent is asked."""
+        if self._slow is not None:
+            self._slow.cancel()
 
     async def _keep(self) -> None:
         """Where its turn waits for an approval, be there for the session's next client, for a while."""
@@ -117,10 +135,16 @@ class Connection:
             self._turns = tasks.create_task(self._requests.session.run())
 
     async def _answer(self, message: ours.ClientMessage, tasks: asyncio.TaskGroup) -> None:
-        """What is asked of the daemon may take long and holds up nothing of the session: only its like."""
+        """What is asked of the daemon, or of an agent, may take long and holds up nothing else."""
         if isinstance(message, ours.DaemonControl) and self._requests.initialized:
             await self._control_done(None)
             self._control = tasks.create_task(self._requests.answer(message))
+        elif isinstance(message, Slow) and self._requests.initialized:
+            if self._slow is not None and not self._slow.done():
+                text = "something is being chosen or summed up already: wait for its answer"
+                await self._refuse("turn_active", text, message.request_id)
+                return
+            self._slow = tasks.create_task(self._requests.answer(message))
         else:
             await self._requests.answer(message)
 
@@ -128,5 +152,6 @@ class Connection:
         if self._control is not None:
             await asyncio.wait([self._control], timeout=seconds)
 
-    async def _refuse(self, code: str, text: str) -> None:
-        await self._outbound.send(ErrorEvent(code=code, message=text, fatal=False), self._deadlines.reply)
+    async def _refuse(self, code: str, text: str, request_id: str | None = None) -> None:
+        refusal = ErrorEvent(request_id=request_id, code=code, message=text, fatal=False)
+        await self._outbound.send(refusal, self._deadlines.reply)

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from bridge.agents.contract import Agent
 from bridge.clock import Clock
 from bridge.config import SessionsTable
 from bridge.errors import BridgeError
 from bridge.protocol import ours
+from bridge.sessions.agents import Agents
 from bridge.store.contract import Store
 from bridge.tools.contract import Tool
 
@@ -63,7 +63,7 @@ class Deadlines:
 class Services:
     """What every session of a server uses."""
 
-    agent: Agent
+    agents: Agents
     tools: ToolsFactory
     store: Store
     clock: Clock

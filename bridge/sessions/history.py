@@ -69,6 +69,11 @@ class History:
         self._sizes += map(_size, turn)
         self._tokens += map(entry_tokens, turn)
 
+    def replace(self, entry: HistoryEntry) -> None:
+        """Let ``entry`` stand for all of it."""
+        self.clear()
+        self.add([entry])
+
     def clear(self) -> None:
         for kept in (self._entries, self._sizes, self._tokens):
             kept.clear()

@@ -11,11 +11,12 @@ from bridge.ids import SessionId, new_uuid
 from bridge.logs import get_logger
 from bridge.protocol import ours
 from bridge.protocol.codec import write
-from bridge.protocol.events import SessionStarted, TurnFailed
+from bridge.protocol.events import TurnFailed
 from bridge.protocol.limits import CHANNEL_NAME_BYTES
 from bridge.protocol.messages import SessionAttach
 from bridge.protocol.wire import Wire
 from bridge.sessions.approvals import Approvals
+from bridge.sessions.choosing import folder, judge, resolve_folder
 from bridge.sessions.context import Context, SessionSettings
 from bridge.sessions.contract import Services
 from bridge.sessions.errors import RequestError
@@ -44,19 +45,17 @@ class Opener:
             RequestError: ``invalid_request``.
             StoreError: it could not be stored.
         """
-        self._check_overrides(message)
+        _check_overrides(message)
         _check_channel(message.channel)
-        cwd = await asyncio.to_thread(_resolve, message.cwd)
-        if cwd is None:
-            raise RequestError("invalid_request", "the cwd is no directory: create it or choose another")
         record = SessionRecord(
             session_id=SessionId(new_uuid()),
-            cwd=str(cwd),
+            cwd=str(await folder(message.cwd)),
             settings=SessionSettings.of(message).encode(),
             seq=IDLE_RESERVE,
         )
-        await self._services.store.do(OpenSession(record, self._now_ms()))
         session = self._session(record, History(), last=0)
+        await self._judge(session.context)
+        await self._services.store.do(OpenSession(record, self._now_ms()))
         await self._greet(session, message.request_id)
         await self._live.hold(record.session_id)  # nobody else knows it before the greeting is read
         return session
@@ -69,7 +68,7 @@ class Opener:
             StoreError: the end of an interrupted turn could not be stored.
         """
         session_id = SessionId(message.session_id)
-        cwd = await asyncio.to_thread(_resolve, message.cwd)
+        cwd = await asyncio.to_thread(resolve_folder, message.cwd)
         kept = await self._live.hold(session_id, cwd)
         try:
             if kept is not None:
@@ -182,36 +181,51 @@ class Opener:
             )
         )
 
+    async def _judge(self, context: Context) -> None:
+        """Whether the session can be as it is to be; raises RequestError. Most say nothing of that."""
+        settings = context.settings
+        if settings.model or settings.mode:
+            await judge(context)
+        else:
+            await self._services.agents.get(settings.agent, settings.no_tools)
+
+    async def _model(self, context: Context) -> str:
+        """The model that is told. A session whose agent has gone can be taken up, to choose another."""
+        settings = context.settings
+        try:
+            agent = await self._services.agents.get(settings.agent)
+        except RequestError:
+            return settings.model
+        return settings.model or agent.model
+
     async def _greet(self, session: Session, request_id: str) -> None:
         table, reply_seconds = self._services.table, self._services.deadlines.reply
         self._outbound.limit(table.max_server_frame_bytes)
-        started = SessionStarted(
+        started = ours.SessionStarted(
             request_id=request_id,
             session_id=session.context.session_id,
             cwd=str(session.context.cwd),
-            model=self._services.agent.model,
+            model=await self._model(session.context),
             context_max_tokens=table.context_max_tokens,
             max_server_frame_bytes=table.max_server_frame_bytes,
             max_transcript_bytes=table.max_transcript_bytes,
             max_transcript_items=table.max_transcript_items,
             max_prompt_history_bytes=table.max_prompt_history_bytes,
             max_prompt_history_items=table.max_prompt_history_items,
+            chosen=session.context.settings.chosen,
         )
         await self._outbound.send(started, reply_seconds)
         await session.send_snapshot(None)
 
-    def _check_overrides(self, message: ours.SessionStart) -> None:
-        if message.provider or message.base_url:
-            raise RequestError(
-                "invalid_request", "provider and base_url are set in the configuration: leave them out"
-            )
-        if message.model not in (None, self._services.agent.model):
-            raise RequestError(
-                "invalid_request", f"the model here is {self._services.agent.model}: leave it out"
-            )
-
     def _now_ms(self) -> int:
         return unix_ms(self._services.clock.now())
+
+
+def _check_overrides(message: ours.SessionStart) -> None:
+    if message.provider or message.base_url:
+        raise RequestError(
+            "invalid_request", "provider and base_url are set in the configuration: leave them out"
+        )
 
 
 def _check_channel(channel: str | None) -> None:
@@ -221,13 +235,3 @@ def _check_channel(channel: str | None) -> None:
         raise RequestError("invalid_request", f"a channel's name has 1 to {CHANNEL_NAME_BYTES} bytes")
     if any(unicodedata.category(character) == "Cc" for character in channel):
         raise RequestError("invalid_request", "a channel's name has no control characters")
-
-
-def _resolve(cwd: str) -> Path | None:
-    """The real path of the directory ``cwd``, None when it is none; blocking."""
-    try:
-        found = Path(cwd).resolve(strict=True)
-        str(found).encode()  # it is told to the client
-        return found if cwd and found.is_dir() else None
-    except (OSError, ValueError, RuntimeError):  # ValueError: NUL, no UTF-8; RuntimeError: links in a circle
-        return None

@@ -1,5 +1,6 @@
 """What each message of a client is answered with, and what is refused when."""
 
+from contextlib import suppress
 from typing import assert_never
 
 from bridge.errors import StoreError
@@ -8,8 +9,10 @@ from bridge.protocol import messages, ours
 from bridge.protocol.events import ErrorEvent, Initialized
 from bridge.protocol.limits import PROTOCOL_VERSION
 from bridge.protocol.shared import Peer
+from bridge.sessions.choosing import configure
+from bridge.sessions.compacting import compact
 from bridge.sessions.contract import ControlError, Services
-from bridge.sessions.errors import RequestError
+from bridge.sessions.errors import FrameTooLargeError, RequestError
 from bridge.sessions.live import LiveSessions
 from bridge.sessions.opening import Opener
 from bridge.sessions.outbound import Outbound
@@ -17,8 +20,9 @@ from bridge.sessions.session import Session
 
 log = get_logger(__name__)
 
+Slow = ours.SessionConfigure | ours.SessionCompact
 Queued = messages.QueueUpdate | messages.QueueMove | messages.QueueRemove | messages.SessionPause
-OfSession = messages.TurnStart | ours.TurnSteer | ours.ApprovalResolve | messages.SessionClear | Queued
+OfSession = messages.TurnStart | ours.TurnSteer | ours.ApprovalResolve | messages.SessionClear | Queued | Slow
 
 
 class FatalError(Exception):
@@ -47,7 +51,7 @@ class Requests:
         except (RequestError, ControlError) as error:
             await self._refuse(message.request_id, error.code, str(error))
             if error.code == "queue_conflict" and self.session:
-                await self.session.send_snapshot_after_conflict(message.request_id)
+                await self._after_conflict(self.session, message.request_id)
         except StoreError as error:
             log.error("session.request_not_stored", error=error)
             await self._refuse(
@@ -109,6 +113,20 @@ class Requests:
                 session.context.approvals.resolve(message.approval_id, message.approved, message.option)
             case messages.SessionClear():
                 await session.clear(message)
+            case ours.SessionConfigure():
+                await configure(session, message)
+            case ours.SessionCompact():
+                await compact(session, message)
+            case _:
+                await self._of_queue(session, message)
+
+    async def _after_conflict(self, session: Session, request_id: str) -> None:
+        """The whole queue, unless it is too large for a frame."""
+        with suppress(FrameTooLargeError):
+            await session.send_snapshot(request_id)
+
+    async def _of_queue(self, session: Session, message: Queued) -> None:
+        match message:
             case messages.QueueUpdate():
                 await session.update(message)
             case messages.QueueMove():

@@ -58,6 +58,11 @@ class TurnScope:
         if self._stopped or self._closed:
             raise AgentError("internal_error", "the turn is over")
 
+    @property
+    def closed(self) -> bool:
+        """Whether the terminal event is due."""
+        return self._closed
+
     def close(self) -> None:
         """Send no more events: the terminal one is due."""
         self._closed = True

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from bridge.ids import TurnId, new_uuid
@@ -35,7 +36,7 @@ class Session:
     def __init__(self, context: Context) -> None:
         self.context = context
         self._queue = TurnQueue()
-        self._paused = False
+        self._paused = self._held = False
         self._active: ActiveTurn | None = None
         self._work = asyncio.Event()
         self._left = asyncio.Event()  # a new one for each connection
@@ -73,7 +74,8 @@ class Session:
 
     async def _next(self) -> ActiveTurn | None:
         async with self._order:
-            if self._active is None and not self._paused and (entry := self._queue.take()):
+            free = self._active is None and not self._paused and not self._held
+            if free and (entry := self._queue.take()):
                 work = _work(entry.submitter, entry.prompt, entry.attachments)
                 self._active = ActiveTurn(self.context, work)
                 await self._send(
@@ -86,7 +88,7 @@ class Session:
         if message.attachments:
             await asyncio.to_thread(attachments.check, message.attachments)
         async with self._changing():
-            if self._active is not None or self._paused or self._queue.entries:
+            if self._active is not None or self._paused or self._held or self._queue.entries:
                 await self._enqueue(message)
                 return
             work = _work(message.request_id, message.prompt, message.attachments)
@@ -105,16 +107,33 @@ class Session:
         return self._active
 
     async def clear(self, message: messages.SessionClear) -> None:
-        async with self._order:
-            if self._active is not None:
-                raise RequestError("turn_active", "a turn runs: cancel it or wait for its end")
-            upto = self.context.events.last + IDLE_RESERVE
-            await self.context.services.store.do(ClearSession(self.context.session_id, upto))
-            self.context.events.reserved(upto)
-            self.context.history.clear()
+        context = self.context
+        async with self._order, self.still():
+            upto, settings = context.events.last + IDLE_RESERVE, replace(context.settings, memory={})
+            await context.services.store.do(ClearSession(context.session_id, upto, settings.encode()))
+            context.settings = settings
+            context.events.reserved(upto)
+            context.history.clear()
             self._queue.clear()
+            await context.leave()
             await self._send(SessionCleared, message.request_id)
             await self.send_snapshot(None)
+
+    @asynccontextmanager
+    async def still(self) -> AsyncIterator[None]:
+        """For what no turn may run beside: those that come meanwhile wait in the queue.
+
+        Raises:
+            RequestError: ``turn_active``.
+        """
+        if self._active is not None or self._held:
+            raise RequestError("turn_active", "a turn runs: cancel it or wait for its end")
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+            self._work.set()
 
     async def pause(self, message: messages.SessionPause) -> None:
         async with self._order:
@@ -151,13 +170,6 @@ class Session:
     async def send_snapshot(self, request_id: str | None) -> None:
         """Send the whole queue; after a conflict under the ``request_id`` that met it."""
         await self._send(QueueSnapshot, request_id, entries=self._queue.entries, paused=self._paused)
-
-    async def send_snapshot_after_conflict(self, request_id: str) -> None:
-        """As ``send_snapshot``, unless it is too large for a frame."""
-        try:
-            await self.send_snapshot(request_id)
-        except FrameTooLargeError:
-            return
 
     async def _send_entry(self, kind: type[Wire], request_id: str, entry: QueueEntry, **fields: Any) -> None:
         await self._send(kind, request_id, queue_id=entry.queue_id, revision=entry.revision, **fields)

@@ -48,8 +48,10 @@ async def serve_stdio(
     """Serve whoever writes to ``source`` and reads from ``sink``, until its end or until ``stop`` is set."""
     with piped(source, sink, services.deadlines.writer) as client:
         async with asyncio.TaskGroup() as tasks:
+            agents = tasks.create_task(services.agents.run())
             task = tasks.create_task(serve_client(client, services, LiveSessions(), version))
             stop.add_done_callback(lambda _: task.cancel())
+            task.add_done_callback(lambda _: agents.cancel())
 
 
 @contextmanager

@@ -3,14 +3,17 @@
 import asyncio
 from collections.abc import Sequence
 
-from bridge.agents.contract import AgentError, AgentUsage, HistoryEntry, Role, ToolCall, Turn, TurnFile
+from bridge.agents.contract import Agent, AgentError, AgentUsage, HistoryEntry, Role, ToolCall, TurnFile
+from bridge.errors import StoreError
 from bridge.protocol.events import AssistantCompleted, AssistantDelta, ContextCompacted
 from bridge.sessions.attachments import describe
 from bridge.sessions.budget import budget, select
 from bridge.sessions.calls import Calls
+from bridge.sessions.errors import RequestError
 from bridge.sessions.scope import TurnScope, whole
 
 STEP_TEXT_BYTES = 1_048_576
+MEMORY_BYTES = 4096
 
 
 class TurnRun:
@@ -28,9 +31,9 @@ class TurnRun:
         """Raises AgentError: the turn failed."""
         files = await asyncio.to_thread(self._files)
         self.scope.add(HistoryEntry(role=Role.USER, text=self.scope.work.prompt, files=files))
-        agent = self.scope.context.services.agent
+        agent, turn = await self._agent(), self.scope.context.turn(self.scope.work.prompt, files)
         try:
-            usage = await agent.run(self._turn(files), self, self._calls)
+            usage = await agent.run(turn, self, self._calls)
         finally:
             await self._calls.finish()
         if self._preview or self.scope.said is None:  # every step ends with its whole text
@@ -77,20 +80,27 @@ class TurnRun:
         asked = self._calls.expect(calls)
         self.scope.add(HistoryEntry(role=Role.ASSISTANT, text=text, calls=asked))
 
+    async def keep(self, memory: str) -> None:
+        memory, context = whole(memory), self.scope.context
+        if len(memory.encode()) > MEMORY_BYTES:
+            raise AgentError("internal_error", f"the agent wants to remember over {MEMORY_BYTES} bytes")
+        if self.scope.closed:
+            raise AgentError("internal_error", "the turn is over")
+        try:
+            await context.keep(context.agent_name, memory)
+        except StoreError as error:
+            raise AgentError("internal_error", "it could not be stored: look at the disk") from error
+
+    async def _agent(self) -> Agent:
+        context = self.scope.context
+        try:
+            return await context.services.agents.started(context.settings.agent, context.settings.no_tools)
+        except RequestError as error:  # since it was chosen, the settings have changed
+            raise AgentError("provider_error", str(error)) from error
+
     def _files(self) -> tuple[TurnFile, ...]:
         with_path = not self.scope.context.settings.no_tools
         return tuple(describe(one, with_path=with_path) for one in self.scope.work.attachments)
-
-    def _turn(self, files: tuple[TurnFile, ...]) -> Turn:
-        context = self.scope.context
-        return Turn(
-            session_id=context.session_id,
-            prompt=self.scope.work.prompt,
-            files=files,
-            tools=context.tools,
-            cwd=context.cwd,
-            channel=context.settings.channel,
-        )
 
 
 def _check_size(size: int) -> None:

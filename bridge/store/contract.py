@@ -19,6 +19,7 @@ from bridge.store.change_steps import Changed, Edit, Effect, MessageOf, Recall, 
 from bridge.store.choice_steps import Choose, Chosen, ChosenIn
 from bridge.store.dead_steps import Bury, DeadLetter, DeadLetters, Revive, Revived
 from bridge.store.forget_steps import Forget, Forgotten
+from bridge.store.identity_steps import IdentityOf, SetIdentity, StoredIdentity
 from bridge.store.owner_chat_steps import NoteOwner, Notify, OwnerChat, OwnerChats, ToldOf
 from bridge.store.reply import NewPart, PartKind, Reply
 from bridge.store.sender_turns import SenderTurns
@@ -364,15 +365,6 @@ class Collect(Step[tuple[Settled, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class SetIdentity(Step[None]):
-    """Remember who the bot is on its platform, so that a restart needs no answer from it first."""
-
-    account: AccountId
-    bot_id: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class Prune(Step[tuple[str, ...]]):
     """Forget what ended before ``before_ms``, and held texts from before ``held_before_ms``.
 
@@ -466,17 +458,6 @@ class HeldTexts(Query[tuple[HeldText, ...]]):
 
     account: AccountId
     conversation: ConversationKey
-
-
-@dataclass(frozen=True, slots=True)
-class StoredIdentity:
-    bot_id: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class IdentityOf(Query[StoredIdentity | None]):
-    account: AccountId
 
 
 @dataclass(frozen=True, slots=True)

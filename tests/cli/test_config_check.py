@@ -7,7 +7,7 @@ import pytest
 
 from bridge.cli.main import main
 from bridge.paths import Home, write_private
-from bridge.registry import channels
+from bridge.registry import agents, channels
 
 SECRETS = {"secrets": ["whsec_" + "QUJD" * 11], "ask_token": "token-4711"}
 
@@ -75,7 +75,7 @@ def test_mistakes_of_the_daemon_and_of_accounts_are_told_in_one_go(
         "web.prot: no such setting: did you mean port?",
         "nonsense: no such setting: remove it",
         'channels.webhook.demo.senders: entry 2: must be a string, as in: senders = ["…"]',
-        "agents.ecko: there is no agent called 'ecko'; installed: echo",
+        f"agents.ecko.type: must name an installed agent: {', '.join(agents().names())}",
     ]
 
 
@@ -101,7 +101,7 @@ def test_every_problem_of_accounts_and_agents_is_a_line(
         "channels.webhook.demo.ownr: no such setting: did you mean owner?",
         f"{home.credentials('webhook', 'none')} is missing: create it with mode 0600",
         "agents.echo.x: no such setting: remove it",
-        "daemon.agent: there is no agent called 'ecko'; installed: echo",
+        f"daemon.agent: there is no agent called 'ecko'; installed: {', '.join(agents().names())}",
     ]
 
 

@@ -38,6 +38,7 @@ from bridge.tools.choose import tools_for
 from tests.conformance.client import READ_LIMIT, Client
 from tests.conformance.rules import Need, Rule
 from tests.conformance.target import Target
+from tests.sessions.wire import agents_of
 
 VERSION, STATE = "0.0", ComponentState.CONNECTED
 DEADLINES = Deadlines(reply=0.2, turn=0.2, writer=0.2, stop=0.5)
@@ -223,7 +224,7 @@ def services_of(
     home: Path, clock: Clock, table: SessionsTable, store: Store, user: Path | None = None
 ) -> Services:
     tools = partial(_tools, home, clock, user)
-    return Services(Echo(clock), tools, store, clock, Daemon(), table, DEADLINES)
+    return Services(agents_of(Echo(clock)), tools, store, clock, Daemon(), table, DEADLINES)
 
 
 async def _on_stdio(home: Path, clock: Clock, table: SessionsTable, source: int, sink: int) -> None:

@@ -25,6 +25,7 @@ from bridge.store.sqlite import SqliteStore, open_store
 from bridge.store.workers import InlineWorker
 from bridge.tools.choose import tools_for
 from tests.relay.harness import NAME, FakeHealth, PushedChannel, homes, message, request, setup_for
+from tests.sessions.wire import agents_of
 
 ASK = {"remote_tools": "owner", "approvals": "ask"}
 
@@ -83,7 +84,12 @@ async def desk(**settings: Any) -> AsyncIterator[tuple[Desk, asyncio.TaskGroup]]
     async with homes() as home, open_store(home.db, workers=InlineWorker) as store:
         elsewhere = Home(home.root / "elsewhere")  # so that the workspace is nobody's private folder
         services = Services(
-            Echo(clock), partial(tools_for, elsewhere, clock), store, clock, cast(Any, None), SessionsTable()
+            agents_of(Echo(clock)),
+            partial(tools_for, elsewhere, clock),
+            store,
+            clock,
+            cast(Any, None),
+            SessionsTable(),
         )
         server = SessionServer(home.socket, services, "1")
         async with asyncio.TaskGroup() as tasks:

@@ -26,6 +26,7 @@ from bridge.store.sqlite import open_store
 from bridge.store.workers import InlineWorker
 from bridge.tools.choose import tools_for
 from tests.relay.harness import OWNER, FakeHealth, PushedChannel, homes, message, request, setup_for
+from tests.sessions.wire import agents_of
 
 HANGING = {"turns": 3, "owner_turns": 1}
 
@@ -70,7 +71,7 @@ async def chats(**settings: Any) -> AsyncIterator[Chats]:
         home.private_dir(workspace)
         made = setup_for(home, store, clock, channel, limits=HANGING, settings=settings, workspace=workspace)
         services = Services(
-            agent=Echo(clock),
+            agents=agents_of(Echo(clock)),
             tools=partial(tools_for, home, clock),
             store=store,
             clock=clock,

@@ -31,7 +31,16 @@ from bridge.store.contract import (
     SessionRecord,
 )
 from tests.sessions.keeping import agent, asking, taken_up, tools
-from tests.sessions.wire import Client, DaemonControl, Event, ScriptedAgent, Server, no_tools, serving
+from tests.sessions.wire import (
+    Client,
+    DaemonControl,
+    Event,
+    ScriptedAgent,
+    Server,
+    agents_of,
+    no_tools,
+    serving,
+)
 
 FOREIGN = "00000000-0000-4000-8000-000000000000"
 
@@ -319,7 +328,7 @@ async def test_a_start_that_cannot_be_answered_leaves_nothing_behind() -> None:
     live = LiveSessions()
     async with serving() as server:
         services = Services(
-            ScriptedAgent(), no_tools, server.store, server.clock, DaemonControl(), SessionsTable()
+            agents_of(ScriptedAgent()), no_tools, server.store, server.clock, DaemonControl(), SessionsTable()
         )
         opener = Opener(services, live, Outbound())
         start = ours.SessionStart(request_id="x" * 9_000_000, cwd=str(server.workspace))

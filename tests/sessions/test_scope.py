@@ -18,14 +18,16 @@ from bridge.sessions.outbound import Numbered, Outbound
 from bridge.sessions.scope import TurnScope, Work, whole
 from bridge.store.sqlite import open_store
 from bridge.store.workers import InlineWorker
-from tests.sessions.wire import DaemonControl, ScriptedAgent, no_tools
+from tests.sessions.wire import DaemonControl, ScriptedAgent, agents_of, no_tools
 
 
 async def test_a_turn_sends_under_its_own_ids_until_it_is_closed(tmp_path: Path) -> None:
     async with open_store(tmp_path / "s.db", workers=InlineWorker) as store:
         outbound = Outbound()
         events = Numbered(outbound, store, SessionId("s"), last=4, reserved=100)
-        services = Services(ScriptedAgent(), no_tools, store, FakeClock(), DaemonControl(), SessionsTable())
+        services = Services(
+            agents_of(ScriptedAgent()), no_tools, store, FakeClock(), DaemonControl(), SessionsTable()
+        )
         context = Context(
             services, SessionId("s"), tmp_path, SessionSettings(), {}, History(), events, Approvals()
         )
@@ -50,7 +52,9 @@ async def test_what_waits_for_room_when_the_turn_ends_is_not_sent_behind_its_end
     async with open_store(tmp_path / "s.db", workers=InlineWorker) as store:
         outbound = Outbound()
         events = Numbered(outbound, store, SessionId("s"), last=0, reserved=10_000)
-        services = Services(ScriptedAgent(), no_tools, store, FakeClock(), DaemonControl(), SessionsTable())
+        services = Services(
+            agents_of(ScriptedAgent()), no_tools, store, FakeClock(), DaemonControl(), SessionsTable()
+        )
         context = Context(
             services, SessionId("s"), tmp_path, SessionSettings(), {}, History(), events, Approvals()
         )
@@ -79,7 +83,9 @@ async def test_more_than_can_be_stored_is_refused_at_once(
 ) -> None:
     async with open_store(tmp_path / "s.db", workers=InlineWorker) as store:
         events = Numbered(Outbound(), store, SessionId("s"), last=0, reserved=10_000)
-        services = Services(ScriptedAgent(), no_tools, store, FakeClock(), DaemonControl(), SessionsTable())
+        services = Services(
+            agents_of(ScriptedAgent()), no_tools, store, FakeClock(), DaemonControl(), SessionsTable()
+        )
         context = Context(
             services, SessionId("s"), tmp_path, SessionSettings(), {}, History(), events, Approvals()
         )
@@ -101,7 +107,9 @@ async def test_each_event_lets_others_have_their_turn_also_when_nobody_reads_any
     async with open_store(tmp_path / "s.db", workers=InlineWorker) as store:
         outbound = Outbound()
         events = Numbered(outbound, store, SessionId("s"), last=0, reserved=10_000)
-        services = Services(ScriptedAgent(), no_tools, store, FakeClock(), DaemonControl(), SessionsTable())
+        services = Services(
+            agents_of(ScriptedAgent()), no_tools, store, FakeClock(), DaemonControl(), SessionsTable()
+        )
         context = Context(
             services, SessionId("s"), tmp_path, SessionSettings(), {}, History(), events, Approvals()
         )

@@ -21,7 +21,7 @@ from bridge.ids import SessionId
 from bridge.sessions.contract import ControlError, Services
 from bridge.sessions.stdio import ForgetfulStore, NoDaemon, piped, serve_stdio
 from bridge.store.contract import LoadSession, ReserveSeq
-from tests.sessions.wire import QUICK, Event, ScriptedAgent, no_tools
+from tests.sessions.wire import QUICK, Event, ScriptedAgent, agents_of, no_tools
 
 HELLO = {
     "type": "initialize",
@@ -77,7 +77,9 @@ class Piped:
 
 def services() -> Services:
     agent = ScriptedAgent(go=forever)
-    return Services(agent, no_tools, ForgetfulStore(), FakeClock(), NoDaemon(), SessionsTable(), QUICK)
+    return Services(
+        agents_of(agent), no_tools, ForgetfulStore(), FakeClock(), NoDaemon(), SessionsTable(), QUICK
+    )
 
 
 @asynccontextmanager

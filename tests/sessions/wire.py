@@ -9,13 +9,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bridge.agents.contract import Agent, AgentUsage, Gate, HistoryEntry, Sink, Turn
+from bridge.agents.contract import (
+    Agent,
+    AgentSettings,
+    AgentSpec,
+    AgentUsage,
+    Gate,
+    HistoryEntry,
+    Sink,
+    Turn,
+)
 from bridge.agents.echo import Echo
 from bridge.channel.testing.clock import FakeClock
 from bridge.config import SessionsTable
-from bridge.errors import StoreError
+from bridge.errors import ConfigError, StoreError
+from bridge.paths import Home
+from bridge.profiles import Profile
 from bridge.protocol import ours
 from bridge.protocol.commands import Reload, Status
+from bridge.sessions.agents import Agents
 from bridge.sessions.contract import ControlError, Deadlines, Services, ToolsFactory
 from bridge.sessions.server import SessionServer
 from bridge.store.sqlite import open_store
@@ -198,13 +210,38 @@ ENDS = ("turn.completed", "turn.failed", "turn.cancelled")
 QUICK = Deadlines(reply=0.2, turn=0.2, writer=0.2, stop=1.0)
 
 
+class Cast:
+    """The profiles of a test: agents by their names, the first of which is the default."""
+
+    def __init__(self, agents: Mapping[str, Agent], own_tools: tuple[str, ...] = ()) -> None:
+        self._agents, self._own_tools = dict(agents), own_tools
+        self.default = next(iter(agents))
+        self.read_names: list[str] = []
+
+    def names(self) -> list[str]:
+        return sorted(self._agents)
+
+    def read(self, name: str) -> Profile:
+        if name not in self._agents:
+            raise ConfigError(f"there is no agent called {name!r}")
+        self.read_names.append(name)
+        agent = self._agents[name]
+        spec = AgentSpec(name, AgentSettings, lambda settings, place: agent, name in self._own_tools)
+        return Profile(name, spec, AgentSettings())
+
+
+def agents_of(agent: Agent, own_tools: tuple[str, ...] = (), **others: Agent) -> Agents:
+    """``agent`` answers by default, as "scripted"."""
+    return Agents(Cast({"scripted": agent, **others}, own_tools), Home(Path("/nowhere")), FakeClock())
+
+
 def no_tools(no_tools: bool, channel: str) -> Mapping[str, Tool]:
     return {}
 
 
 @asynccontextmanager
 async def serving(
-    agent: Agent | None = None,
+    agent: Agent | Agents | None = None,
     tools: ToolsFactory = no_tools,
     table: SessionsTable | None = None,
     deadlines: Deadlines = QUICK,
@@ -219,7 +256,7 @@ async def serving(
         async with open_store(root / "s.db", workers=InlineWorker) as sqlite:
             store = FailingStore(sqlite)
             services = Services(
-                agent=agent or Echo(clock),
+                agents=(agents := agent if isinstance(agent, Agents) else agents_of(agent or Echo(clock))),
                 tools=tools,
                 store=store,
                 clock=clock,
@@ -230,6 +267,7 @@ async def serving(
             path = root / "state" / "server.sock"
             server = SessionServer(path, services, "1.2.3")
             async with asyncio.TaskGroup() as tasks:
+                starting = tasks.create_task(agents.run())
                 running = Server(
                     path, root, workspace, store, clock, control, tasks.create_task(server.run())
                 )
@@ -240,3 +278,4 @@ async def serving(
                     for client in running.clients:
                         await client.close()
                     await running.stop()
+                    starting.cancel()

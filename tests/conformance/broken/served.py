@@ -32,6 +32,7 @@ from tests.conformance.variants import (
     attribute,
     awaits_nothing,
     does_nothing,
+    everywhere,
     refusing,
     sends,
     together,
@@ -248,9 +249,9 @@ variant("one-try", lambda: answers(_one_try))
 variant("any-session", lambda: answers(_any_session))
 variant("any-channel", lambda: does_nothing(opening, "_check_channel"))
 variant("long-channels", lambda: attribute(opening, "CHANNEL_NAME_BYTES", 33))
-variant("any-cwd", lambda: attribute(opening, "_resolve", lambda _: Path("/")))
-variant("cwd-as-given", lambda: attribute(opening, "_resolve", _given))
-variant("any-provider", lambda: does_nothing(Opener, "_check_overrides"))
+variant("any-cwd", lambda: everywhere("resolve_folder", lambda _: Path("/")))
+variant("cwd-as-given", lambda: everywhere("resolve_folder", _given))
+variant("any-provider", lambda: does_nothing(opening, "_check_overrides"))
 variant("tools-for-all", _settings(no_tools=False))
 variant("no-tools-for-all", _settings(no_tools=True))
 variant("attach-for-all", _tools(lambda channel: channel or "any"))

@@ -22,6 +22,7 @@ from bridge.sessions.errors import RequestError
 from bridge.sessions.history import History
 from bridge.sessions.isolate import Isolated
 from bridge.sessions.queue import TurnQueue
+from bridge.sessions.requests import Requests
 from bridge.sessions.session import Session
 from bridge.sessions.turns import TurnRun
 from bridge.tools import chat_attach, places
@@ -177,7 +178,7 @@ def _unknown(judge: Before) -> Before:
 variant("starts-unknown-tools", lambda: wraps(Calls, "_judge", _unknown))
 variant("many-calls", lambda: attribute(calls, "STEP_CALLS", 33))
 variant("few-calls", lambda: attribute(calls, "STEP_CALLS", 31))
-variant("long-arguments", lambda: attribute(calls, "ARGUMENT_BYTES", 10**6))
+variant("long-arguments", lambda: everywhere("ARGUMENT_BYTES", 10**6))
 variant("endless-steps", lambda: wraps(TurnRun, "begin", _endless_steps))
 variant("waits-for-the-stubborn", lambda: wraps(Isolated, "__init__", _stubborn))
 variant("asks-for-all", lambda: attribute(SessionSettings, "policy", lambda *_: "always"))
@@ -303,10 +304,10 @@ variant("moves-raise-always", lambda: wraps(TurnQueue, "move", _raising))
 variant("moves-to-unknown", lambda: wraps(TurnQueue, "move", _to_unknown))
 variant("removes-nothing", lambda: attribute(TurnQueue, "remove", _removing_nothing))
 variant("clear-keeps-queue", lambda: does_nothing(TurnQueue, "clear"))
-variant("conflicts-without-snapshot", lambda: awaits_nothing(Session, "send_snapshot_after_conflict"))
+variant("conflicts-without-snapshot", lambda: awaits_nothing(Requests, "_after_conflict"))
 variant(
     "fails-at-large-snapshots",
-    lambda: attribute(Session, "send_snapshot_after_conflict", Session.send_snapshot),
+    lambda: attribute(Requests, "_after_conflict", lambda _, session, each: session.send_snapshot(each)),
 )
 variant(
     "queues-blanks",

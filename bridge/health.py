@@ -21,6 +21,7 @@ from bridge.protocol.shared import RemoteTools
 __all__ = ["Health", "RemoteTools", "Snapshot", "State", "to_wire"]
 
 TOLD_AGAIN_SECONDS = 600.0  # what anybody can cause fills no log
+SET_SECONDS = 1.0  # a clock that differs by less was not set, it drifts
 
 log = get_logger(__name__)
 
@@ -98,6 +99,7 @@ class Health:
     def __init__(self, first: Snapshot, clock: Clock, changed: Callable[[], None] = lambda: None) -> None:
         self._now = first
         self._clock, self._changed = clock, changed
+        self._skew_told_at = 0.0  # by `_wall_seconds`
         self._alive = first.state is State.STARTING  # until its run ends: nothing else has contact
         self._contact_from: float | None = None
         self._longest_contact = 0.0
@@ -108,7 +110,11 @@ class Health:
 
     @property
     def snapshot(self) -> Snapshot:
-        return self._now
+        """As it is now: where our clock was set since the platform told its time, with what that changes."""
+        told = self._now.clock_skew_seconds
+        if told is None or abs(set_by := self._wall_seconds() - self._skew_told_at) < SET_SECONDS:
+            return self._now
+        return replace(self._now, clock_skew_seconds=told - set_by)
 
     def contact(self, now: datetime | None = None) -> None:
         """Contact was proven (at ``now``): an answered poll, a probe, a request that verified."""
@@ -147,7 +153,12 @@ class Health:
 
     def skewed(self, seconds: float) -> None:
         """The platform's clock is so far ahead of ours."""
+        self._skew_told_at = self._wall_seconds()
         self._now = replace(self._now, clock_skew_seconds=seconds)
+
+    def _wall_seconds(self) -> float:
+        """How far our wall clock is ahead of the one that never jumps: what setting it changes."""
+        return self._clock.now().timestamp() - self._clock.monotonic()
 
     def contact_seconds(self) -> float:
         """The longest unbroken contact since ``starting``."""

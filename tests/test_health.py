@@ -307,3 +307,20 @@ def test_figures_are_shown_as_measured() -> None:
         START,
         1,
     )
+
+
+async def test_how_far_the_platform_s_clock_is_ahead_is_right_at_once_when_ours_is_set() -> None:
+    clock = FakeClock()
+    health = Health(Snapshot(AccountId("test:a"), "test", "a", State.CONNECTED, START), clock)
+    health.skewed(-600.0)
+    clock.jump(3600)
+    assert health.snapshot.clock_skew_seconds == -4200
+    await clock.advance(60)
+    assert health.snapshot.clock_skew_seconds == -4200
+    health.skewed(-4200.0)  # as the next probe tells it
+    assert health.snapshot.clock_skew_seconds == -4200
+    clock.jump(-3600)
+    assert health.snapshot.clock_skew_seconds == -600
+    health.skewed(-600.0)
+    clock.jump(0.5)  # no more than a clock drifts: nothing new to tell
+    assert health.snapshot.clock_skew_seconds == -600

@@ -68,11 +68,8 @@ def cleaned(schema: Mapping[str, Any]) -> dict[str, Any]:
     properties = schema.get("properties", {})
     if not isinstance(properties, dict) or not all(map(_ARGUMENT.fullmatch, properties)):
         raise SchemaError("its schema names an argument as models do not take it")
-    try:
-        found: dict[str, Any] = _clean({**schema, "type": "object"}, schema, DEPTH)
-        size = len(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
-    except RecursionError:
-        raise SchemaError("its schema is nested too deeply") from None
+    found: dict[str, Any] = _clean({**schema, "type": "object"}, schema, DEPTH)
+    size = len(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
     if size > SCHEMA_BYTES:
         raise SchemaError(f"its schema is over {SCHEMA_BYTES} bytes")
     found.setdefault("properties", {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -58,7 +59,7 @@ class Status:
 
 
 class Server:
-    """``access`` may be what is wrong with it."""
+    """``access`` may be what is wrong with it. ``told`` hears of each change."""
 
     def __init__(
         self,
@@ -68,7 +69,9 @@ class Server:
         roots: Path,
         clock: Clock,
         rng: Randomness | None = None,
+        told: Callable[[Status], None] = lambda _: None,
     ) -> None:
+        self._told = told
         self._table, self._access, self._roots = table, access, roots
         self._clock, self._rng = clock, rng or random.SystemRandom()
         self._connection: Connection | None = None
@@ -77,6 +80,10 @@ class Server:
         self._wake = asyncio.Event()
         first = State.STARTING if table.enabled else State.DISABLED
         self.status = Status(name, "http" if table.url else "stdio", first, clock.now())
+
+    def _change(self, **changes: Any) -> None:
+        self.status = replace(self.status, **changes)
+        self._told(self.status)
 
     @property
     def name(self) -> str:
@@ -101,7 +108,7 @@ class Server:
             seconds = (parked if refused else waits).next_seconds()
             self._tell(State.FAILED if refused else State.BACKOFF, str(error), seconds)
             await self._clock.sleep(seconds)
-            self.status = replace(self.status, next_try=None)
+            self._change(next_try=None)
 
     async def _once(self) -> BridgeError:
         """One connection, from its beginning to its end, and what ended it."""
@@ -128,8 +135,7 @@ class Server:
                 listed = await connection.listed()
             self._connection = connection
             self._take(listed)
-            self.status = replace(self.status, says=connection.server)
-            self._tell(State.CONNECTED)
+            self._tell(State.CONNECTED, says=connection.server)
             tasks = await stack.enter_async_context(asyncio.TaskGroup())
             tasks.create_task(self._tick(self._wake))
             while True:
@@ -152,19 +158,20 @@ class Server:
             return
         self._listed = listed
         found = catalog(self.name, self._table, listed)
-        self.status = replace(self.status, catalog=found)
+        self._change(catalog=found)
         log.info("mcp.tools", server=self.name, tools_count=len(found.tools), left_out=len(found.notes))
 
-    def _tell(self, state: State, reason: str = "", next_seconds: float | None = None) -> None:
-        now = self._clock.now()
+    def _tell(
+        self, state: State, reason: str = "", next_seconds: float | None = None, says: str = ""
+    ) -> None:
+        now, before = self._clock.now(), self.status
         due = None if next_seconds is None else now + timedelta(seconds=next_seconds)
-        before = self.status
-        if (before.state, before.reason) == (state, reason):
-            self.status = replace(before, next_try=due)
-            return
-        self.status = replace(before, state=state, reason=reason, since=now, next_try=due)
-        tell = log.info if state is State.CONNECTED else log.warning
-        tell("mcp.changed", server=self.name, state=state.value, reason=reason)
+        is_new = (before.state, before.reason) != (state, reason)
+        since = now if is_new else before.since
+        self._change(state=state, reason=reason, since=since, next_try=due, says=says)
+        if is_new:
+            tell = log.info if state is State.CONNECTED else log.warning
+            tell("mcp.changed", server=self.name, state=state.value, reason=reason)
 
     # --- calls ------------------------------------------------------------------------------------
 

@@ -47,7 +47,9 @@ def note(said: str) -> None:
 
 
 async def echo(context: Context, given: dict[str, Any]) -> types.CallToolResult:
-    return text(f"{given['text']} {os.environ.get('PASSED', '-')} {os.environ.get('KEPT', '-')} {os.getcwd()}")
+    return text(
+        f"{given['text']} {os.environ.get('PASSED', '-')} {os.environ.get('KEPT', '-')} {os.getcwd()}"
+    )
 
 
 async def slow(context: Context, given: dict[str, Any]) -> types.CallToolResult:
@@ -110,7 +112,9 @@ async def roots(context: Context, given: dict[str, Any]) -> types.CallToolResult
 
 
 async def person(context: Context, given: dict[str, Any]) -> types.CallToolResult | types.InputRequiredResult:
-    asked = types.ElicitRequestFormParams(message="who?", requested_schema={"type": "object", "properties": {}})
+    asked = types.ElicitRequestFormParams(
+        message="who?", requested_schema={"type": "object", "properties": {}}
+    )
     if context.session.protocol_version < "2026":
         await context.session.elicit_form("who?", {"type": "object", "properties": {}})
     return types.InputRequiredResult(input_requests={"p": types.ElicitRequest(params=asked)})
@@ -132,14 +136,17 @@ async def flood(context: Context, given: dict[str, Any]) -> types.CallToolResult
 RUNS: dict[str, Run] = {
     run.__name__: run
     for run in (
-        echo, slow, steps, die, hang, huge, enormous, picture, fail, refuse, liar, roots, person, change, flood,
+        echo, slow, steps, die, hang, huge, enormous, picture,
+        fail, refuse, liar, roots, person, change, flood,
     )
 }  # fmt: skip
 
 
 def offered() -> list[types.Tool]:
     echoes = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-    found = [tool("echo", echoes, "Say it back.\x1b[2J\u202e")] + [tool(name) for name in RUNS if name != "echo"]
+    found = [tool("echo", echoes, "Say it back.\x1b[2J\u202e")] + [
+        tool(name) for name in RUNS if name != "echo"
+    ]
     for each in found:
         if each.name == "liar":  # what it gives does not fit this, and nobody is to try the pattern
             each.output_schema = {
@@ -148,7 +155,15 @@ def offered() -> list[types.Tool]:
                 "required": ["c"],
             }
     if "names" in WORDS:
-        found += [tool("a.b"), tool("a_b"), tool("a b"), tool("a_b"), tool("n" * 100), tool("x" * 500), tool("")]
+        found += [
+            tool("a.b"),
+            tool("a_b"),
+            tool("a b"),
+            tool("a_b"),
+            tool("n" * 100),
+            tool("x" * 500),
+            tool(""),
+        ]
     if "cycles" in WORDS:
         inner = {"type": "object", "properties": {"in": {"$ref": "#/$defs/n"}}, "additionalProperties": False}
         found.append(tool("cycle", {**inner, "$defs": {"n": {"allOf": [{"$ref": "#/$defs/m"}]}, "m": inner}}))
@@ -158,9 +173,7 @@ def offered() -> list[types.Tool]:
     return found + extra
 
 
-async def list_tools(
-    context: Context, params: types.PaginatedRequestParams | None
-) -> types.ListToolsResult:
+async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
     if "unlisted" in WORDS:
         raise MCPError(code=-32603, message="no list")
     if "many" not in WORDS:
@@ -214,9 +227,10 @@ def over_http(port: int) -> None:
         async def app(scope: Any, receive: Any, send: Any) -> None:
             asked = dict(scope.get("headers") or ())
             if scope["type"] != "http" or asked.get(b"authorization") == b"Bearer open-sesame":
-                return await inner(scope, receive, send)
-            await send({"type": "http.response.start", "status": 401, "headers": []})
-            await send({"type": "http.response.body", "body": b"who?"})
+                await inner(scope, receive, send)
+            else:
+                await send({"type": "http.response.start", "status": 401, "headers": []})
+                await send({"type": "http.response.body", "body": b"who?"})
 
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="error")
 

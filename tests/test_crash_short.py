@@ -47,3 +47,34 @@ def test_a_daemon_that_is_wrong_on_purpose_is_caught(variant: str, kills: int, b
         if code == 1 and re.search(breach, told):
             return
     pytest.fail(f"exit code {code}: {told}")
+
+
+@pytest.mark.parametrize(
+    ("variants", "breaches"),
+    [
+        (
+            "lost-reasons+said-twice+runs-refused+runs-twice",
+            {
+                "no turn and no reason|no answer and no report",
+                "a command was answered twice",
+                "a call ran without a yes",
+                "a call ran twice",
+            },
+        ),
+        (
+            "stops-nothing+answered-again",
+            {"answered although it was stopped", "answered by two replies|not over"},
+        ),
+    ],
+)
+def test_each_wrong_of_a_daemon_that_is_wrong_in_many_ways_is_caught(
+    variants: str, breaches: set[str]
+) -> None:
+    """As above; a life that is long enough for people to be asked, and to answer."""
+    missing, told = set(breaches), ""
+    for seed in (7, 8, 9, 10):
+        _, told = crash("--variant", variants, "--kills", "1", "--life", "3", seed=seed)
+        missing -= {breach for breach in missing if re.search(breach, told)}
+        if not missing:
+            return
+    pytest.fail(f"not caught: {missing}: {told}")

@@ -1,6 +1,6 @@
 """The real daemon in a process of its own, which may kill itself at a durable step.
 
-``python -m tests.crash.child HOME [--die STEP:before|after:N] [--variant NAME]`` prints ``ready`` once
+``python -m tests.crash.child HOME [--die STEP:before|after:N] [--variant NAME+NAME]`` prints ``ready`` once
 it serves. Before the N-th step of a kind is handed to the store, or after its result came back and
 before anybody has acted on it, the process ends by SIGKILL.
 """
@@ -25,7 +25,8 @@ from bridge.errors import BridgeError
 from bridge.logs import configure
 from bridge.paths import Home
 from bridge.store.contract import STEPS, Query, Step, Store
-from tests.crash.broken import VARIANTS, AckFirst, LosesRecalls, drop_unique_keys
+from tests.crash.broken import NO_UNIQUE_KEY, broken, drop_unique_keys, read
+from tests.crash.trace import TURNS, note_calls
 
 R = TypeVar("R")
 
@@ -88,18 +89,18 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("home", type=Path)
     parser.add_argument("--die", type=Point.read)
-    parser.add_argument("--variant", choices=VARIANTS)
+    parser.add_argument("--variant", type=read, default=())
     args = parser.parse_args()
     home = Home(args.home)
     config = load(home.config)
     configure(config.log.level, as_json=True)
     threading.Thread(target=die_with_the_run, daemon=True).start()
-    if args.variant == "no-unique-key":
+    note_calls(home.root.parent / TURNS)
+    if NO_UNIQUE_KEY in args.variant:
         drop_unique_keys(home.db)
 
     def wrap(store: Store) -> Store:
-        store = AckFirst(store) if args.variant == "ack-first" else store
-        store = LosesRecalls(store) if args.variant == "lost-recalls" else store
+        store = broken(store, args.variant)
         return Dying(store, args.die, kill_self) if args.die else store
 
     def ready(_: object) -> None:

@@ -24,8 +24,10 @@ from bridge.channel.testing.fakes.wechat_mp import (
 from bridge.clock import SystemClock
 from bridge.relay.texts import Language, Text, say
 from tests.crash.journal import Journal, Message, Seen
+from tests.crash.saying import COMMANDS, written
 
 PEOPLE = 4
+COMMANDS_SHARE = 0.1
 AGAIN_SECONDS = 0.3  # in place of the platform's own five
 ATTEMPTS = 400
 PLENTY = (1_000_000, 1e9)  # messages that may follow what was written: refusals are asked for
@@ -113,11 +115,14 @@ class Followers:
         token = f"token-{secrets.token_hex(6)}"
         message = Message(self.account, token, self.fake.world.new_id(), openid, openid)
         message.wants_long = self.rng.random() < 0.03
-        self.journal.add(message)
         wish = f"Please answer {token}{' long' if message.wants_long else ''}"
+        if self.rng.random() < COMMANDS_SHARE:
+            message.token, message.wants_long, message.command = "", False, self.rng.choice(COMMANDS)
+            wish = written(message.command, self.rng, english=True)
+        self.journal.add(message)
         push = self.fake.say(wish, sender=openid, message_id=message.message_id)
         await push.over.wait()
-        message.acknowledged = push.acknowledged
+        message.is_acknowledged(push.acknowledged)
         await self._repeated(push, message)
         await self._ask(openid, message)
         await self._answered(message)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bridge.channel.testing.fakes.feishu import FakeFeishu
-from bridge.channel.testing.fakes.webhook import FakeWebhookClient
+from tests.crash.agent import TOKEN
+from tests.crash.saying import asked
 
 
 @dataclass(slots=True)
@@ -26,7 +26,19 @@ class Message:
     recalled_at: float = 0.0  # by the monotonic clock, when its recall was acknowledged
     recalled_first: bool = False  # before it was delivered
     anonymous: bool = False  # a notice about it does not say what it answers
+    over: bool = False  # its sender expects nothing more
+    command: str = ""  # what it is where it asks for no turn: see saying.py
+    question: str = ""  # the one that it answers by its id
+    approves: bool = False
+    card: str = ""  # on which a button was pressed
+    sent_at: float = 0.0  # by the monotonic clock, as the two below
+    acknowledged_at: float = 0.0
     again: list[str] = field(default_factory=list)  # ids under which it was repeated after its 200
+
+    def is_acknowledged(self, acknowledged: bool) -> None:
+        self.acknowledged = acknowledged
+        if acknowledged:
+            self.acknowledged_at = time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +51,16 @@ class Seen:
     at: float = 0.0
 
 
+@dataclass(slots=True)
+class Question:
+    """A call that was put to the owner, as it stood in the chat."""
+
+    account: str
+    id: str
+    token: str
+    shown_at: float
+
+
 class Journal:
     """``messages`` by account and handle; ``seen`` by account, read from the fakes as they go."""
 
@@ -46,13 +68,21 @@ class Journal:
         self.messages: dict[tuple[str, str], Message] = {}
         self.seen: dict[str, list[Seen]] = {}
         self.answered: set[tuple[str, str]] = set()
+        self.told: set[str] = set()  # tokens of messages that some reply answers
+        self.questions: dict[tuple[str, str], Question] = {}  # by account and id
         self.posted: dict[str, str] = {}  # unprompted messages that the daemon confirmed, and their account
         self.retried: Counter[str] = Counter()  # of these, how often the operator sent one once more
         self._read: dict[str, int] = {}
+        self._by_token: dict[tuple[str, str], Message] = {}
 
     def add(self, message: Message) -> Message:
         self.messages[message.account, message.handle] = message
+        if message.token:
+            self._by_token[message.account, message.token] = message
         return message
+
+    def of(self, account: str, token: str) -> Message | None:
+        return self._by_token.get((account, token))
 
     def look(self, account: str, found: list[Any], show: Any) -> None:
         """Take up what is new in ``found``, a list that only grows."""
@@ -60,8 +90,17 @@ class Journal:
         for raw in found[self._read.get(account, 0) :]:
             for one in show(raw):
                 seen.append(replace(one, at=time.monotonic()))
-                self.answered.add((account, one.to))
+                self._see(account, seen[-1])
         self._read[account] = len(found)
+
+    def _see(self, account: str, one: Seen) -> None:
+        self.answered.add((account, one.to))
+        message = self.messages.get((account, one.to))
+        if message is not None and not message.command:
+            self.told.update(TOKEN.findall(one.text))
+        if id_ := asked(one.text):
+            (token,) = TOKEN.findall(one.text) or [""]
+            self.questions.setdefault((account, id_), Question(account, id_, token, one.at))
 
     def progress(self) -> int:
         """A number that grows with everything that was seen or acknowledged."""
@@ -70,7 +109,9 @@ class Journal:
 
     def is_answered(self, message: Message) -> bool:
         """Nothing more is to come, as far as its sender knows."""
-        return message.recalled_at > 0 or (message.account, message.handle) in self.answered
+        if message.over or message.recalled_at > 0 or message.token in self.told:
+            return True
+        return (message.account, message.handle) in self.answered
 
 
 def feishu_shows(sent: Any) -> Iterator[Seen]:
@@ -84,16 +125,3 @@ def webhook_shows(data: dict[str, Any]) -> Iterator[Seen]:
         yield Seen(to, data["text"], "")
     for file in files:
         yield Seen(to, "", file["name"])
-
-
-def look_at_all(
-    journal: Journal,
-    feishu: FakeFeishu,
-    forgetful: FakeFeishu,
-    called: FakeWebhookClient,
-    asking: FakeWebhookClient,
-) -> None:
-    journal.look("feishu:main", feishu.sent, feishu_shows)
-    journal.look("forgetful:main", forgetful.sent, feishu_shows)
-    journal.look("webhook:called", called.receiver.kept, lambda kept: webhook_shows(kept.data))
-    journal.look("webhook:asking", list(asking.asked.values()), webhook_shows)

@@ -1,178 +1,71 @@
 """Whether anything was lost, doubled, out of order or told to a log.
 
 The judge knows the daemon only from outside: what was acknowledged, what people saw, which turns ran, and the
-database once everything has come to rest.
+database once everything has come to rest. Commands and calls are judged in files of their own.
 """
 
 import re
-import sqlite3
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
-from bridge.relay.texts import Language, Text, say
-from bridge.store.change_steps import RECALLED
+from bridge.store.change_steps import ALONG, RECALLED, STOPPED
+from tests.crash import trace
 from tests.crash.agent import EDITED, LONG_LINES, TOKEN, file_name
-from tests.crash.journal import Journal, Message, Seen
+from tests.crash.journal import Journal, Message
+from tests.crash.judge_calls import judge_calls
+from tests.crash.judge_commands import judge_commands
 from tests.crash.operator import UNPROMPTED
 from tests.crash.place import Place
+from tests.crash.record import GIVEN_UP, NOTICES, Record, Replies, Row, Verdict, read_replies, stored
+from tests.crash.saying import SAID
 
-MARK = say(Text.REPEAT, Language.EN) + "\n"
-EARLIER, LATEST = say(Text.EARLIER, Language.EN), say(Text.LATEST, Language.EN)
-_REASONED = (Text.BUSY, Text.INTERRUPTED, Text.FAILURE, Text.UNREADABLE_DOWNLOAD)
-NOTICES = {say(text, Language.EN): text.value for text in _REASONED}
-_REASONS = frozenset({*NOTICES.values(), "missed", RECALLED})
+_SILENT = frozenset({RECALLED, STOPPED})  # reasons for which nothing is said
+_REASONS = frozenset({*NOTICES.values(), "missed", ALONG, *_SILENT})
 RECALL_SECONDS = 1.5  # a sending that was under way as a recall came is seen by then
-_MISSED = say(Text.MISSED, Language.EN)
-_UNASKED = frozenset(say(text, Language.EN) for text in (Text.CRASHED,))  # about no message
-_SHOWN_TWICE = "(2) "
-_LINE = re.compile(r"line (\d{4})\.")
-_GIVEN_UP = frozenset({"refused", "skipped", "expired", "unknown"})
-
-
-@dataclass
-class Row:
-    """A stored message, and the states of its reply's parts."""
-
-    id: int
-    conversation: str
-    state: str
-    reason: str
-    revision: int
-    parts: list[str] = field(default_factory=list)
-
-
-@dataclass
-class Verdict:
-    breaches: list[str] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-
-    def breach(self, kind: str, message: Message | None = None, more: str = "") -> None:
-        about = f" {message.account} {message.message_id} {message.token}" if message else ""
-        self.breaches.append(f"{kind}:{about} {more}".rstrip())
-
-
-@dataclass
-class Replies:
-    """What was seen in reply to one message. ``marked`` are texts and names that were visibly repeated."""
-
-    notices: list[str] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-    marked: list[str] = field(default_factory=list)
-    first: int = -1
-    last_at: float = 0.0
 
 
 def judge(place: Place, journal: Journal) -> Verdict:
     verdict = Verdict()
     rows = stored(place.home.db, verdict)
-    turns = Counter(place.turns.read_text().split()) if place.turns.exists() else Counter[str]()
     replies, carried = read_replies(journal)
+    record = Record(place, journal, rows, replies, carried, trace.read(place.turns), verdict)
     for message in journal.messages.values():
-        found = replies[message.account, message.handle]
-        _judge(message, _row(rows, message), turns[message.token], found, message.token in carried, verdict)
+        if (row := _accepted(record, message)) is not None and not message.command:
+            _judge(record, message, row)
     known = {message.token for message in journal.messages.values()}
-    for token in set(turns) - known:
+    for token in set(record.trace.turns) - known:
         verdict.breach("a turn of no message", more=token)
-    _judge_order(journal, rows, replies, verdict)
-    _judge_posted(journal, rows, verdict)
+    _judge_together(record)
+    judge_commands(record)
+    judge_calls(record)
+    _judge_order(record)
+    _judge_posted(journal, verdict)
     _judge_log(place, journal, verdict)
-    verdict.counts["turns"] = sum(turns.values())
+    verdict.counts["turns"] = sum(record.trace.turns.values())
     return verdict
 
 
-def stored(path: Path, verdict: Verdict) -> dict[tuple[str, str], Row]:
-    """All messages by account and id; also judges whether the database is sound and at rest."""
-    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    try:
-        check = [row[0] for row in db.execute("PRAGMA integrity_check")]
-        if check != ["ok"]:
-            verdict.breach("the database is damaged", more=str(check[:3]))
-        rows = {}
-        by_id = {}
-        for id_, account, message_id, *fields in db.execute(
-            "SELECT id, account, message_id, conversation, state, reason, revision FROM messages ORDER BY id"
-        ):
-            by_id[id_] = row = Row(id_, *fields)
-            if (account, message_id) in rows:
-                verdict.breach("stored twice", more=f"{account} {message_id}")
-            rows[account, message_id] = row
-        for id_, state in db.execute("SELECT message, state FROM parts"):
-            if id_ in by_id:
-                by_id[id_].parts.append(state)
-            if state in ("pending", "sending"):
-                verdict.breach("a part that is not over", more=f"of message {id_}")
-    finally:
-        db.close()
-    return rows
-
-
-def read_replies(journal: Journal) -> tuple[dict[tuple[str, str], Replies], set[str]]:
-    """What was seen, by message; and the tokens of earlier replies that later ones carried along."""
-    found: dict[tuple[str, str], Replies] = defaultdict(Replies)
-    carried: set[str] = set()
-    for account, seen in journal.seen.items():
-        for number, one in enumerate(seen):
-            replies = found[account, one.to]
-            replies.first = number if replies.first < 0 else replies.first
-            replies.last_at = one.at
-            _sort(one, replies, carried)
-    return found, carried
-
-
-def _sort(one: Seen, replies: Replies, carried: set[str]) -> None:
-    text, file = one.text, one.file
-    if file:
-        (replies.marked if file.startswith(_SHOWN_TWICE) else replies.files).append(
-            file.removeprefix(_SHOWN_TWICE)
-        )
-        return
-    marked = text.startswith(MARK)
-    text = text.removeprefix(MARK)
-    if EARLIER in text or text.startswith(LATEST):
-        before, latest, after = text.rpartition(LATEST)
-        carried.update(TOKEN.findall(before if latest else text))
-        if not latest:  # it went ahead of the next reply, in a message of its own
-            return
-        text = after.strip()
-    if text in _UNASKED:
-        return
-    if marked:
-        replies.marked.append(text)
-    elif text in NOTICES or text.startswith(_MISSED):
-        replies.notices.append(text)
-    else:
-        replies.texts.append(text)
-
-
-def _row(rows: dict[tuple[str, str], Row], message: Message) -> Row | None:
-    return rows.get((message.account, message.message_id))
-
-
-def _judge(
-    message: Message, row: Row | None, turns: int, replies: Replies, carried: bool, verdict: Verdict
-) -> None:
-    counts = verdict.counts
-    counts["messages"] += 1
-    counts["repeated after their 200"] += len(message.again)
+def _accepted(record: Record, message: Message) -> Row | None:
+    """Its row, where it was taken and is over."""
+    verdict, row = record.verdict, record.row(message)
+    verdict.counts["commands" if message.command else "messages"] += 1
+    verdict.counts["repeated after their 200"] += len(message.again)
     if not message.acknowledged:
         verdict.breach("never acknowledged", message)
     if row is None:
         verdict.breach("acknowledged and not stored" if message.acknowledged else "not stored", message)
-        return
+        return None
     if row.state not in ("done", "seen"):
         verdict.breach("not over", message, f"state {row.state}")
+    _judge_doubles(message, record.replies_to(message), verdict)
+    return row
+
+
+def _judge(record: Record, message: Message, row: Row) -> None:
+    verdict, replies, turns = record.verdict, record.replies_to(message), record.trace.turns[message.token]
     if turns > 1:
         verdict.breach("ran twice", message, f"{turns} turns")
-    _judge_replies(message, row, turns, replies, carried, verdict)
-
-
-def _judge_replies(
-    message: Message, row: Row, turns: int, replies: Replies, carried: bool, verdict: Verdict
-) -> None:
-    _judge_doubles(message, replies, verdict)
     _judge_recall(message, turns, replies, verdict)
     answers = [text for text in [*replies.texts, *replies.marked] if text not in NOTICES]
     notices = [NOTICES.get(text, "missed") for text in replies.notices]
@@ -185,11 +78,11 @@ def _judge_replies(
         verdict.breach("no turn and no reason", message, f"reason {row.reason!r}")
     if answers:
         verdict.counts["answered"] += 1
-        _judge_answer(message, row, turns, answers, replies, verdict)
+        _judge_answer(record, message, row, answers)
     elif notices:
         verdict.counts[f"reported as {notices[0]}"] += 1
     else:
-        _judge_silence(message, row, carried, verdict)
+        _judge_silence(record, message, row)
 
 
 def _judge_doubles(message: Message, replies: Replies, verdict: Verdict) -> None:
@@ -212,62 +105,111 @@ def _judge_recall(message: Message, turns: int, replies: Replies, verdict: Verdi
         verdict.breach("ran although it was recalled before", message, f"{turns} turns")
 
 
-def _judge_silence(message: Message, row: Row, carried: bool, verdict: Verdict) -> None:
+def _judge_silence(record: Record, message: Message, row: Row) -> None:
     """Nobody saw a reply to this very message: there is a record of why, or it is lost."""
-    if carried:
-        verdict.counts["answered later, carried by a reply"] += 1
+    counts = record.verdict.counts
+    if message.token in record.carried:
+        counts["answered later, carried by a reply"] += 1
     elif row.reason == RECALLED:
-        verdict.counts["recalled in time"] += 1
+        counts["recalled in time"] += 1
+    elif row.reason == STOPPED:
+        counts["stopped"] += 1
+    elif row.reason == ALONG:
+        _judge_along(record, message, row)
     elif message.anonymous and row.reason in _REASONS and set(row.parts) == {"sent"}:
-        verdict.counts[f"reported as {row.reason}"] += 1
+        counts[f"reported as {row.reason}"] += 1
     elif row.reason == "busy":
-        verdict.counts["busy without a notice of its own"] += 1
-    elif set(row.parts) & _GIVEN_UP:
-        verdict.counts["dead letters, as the platform refused"] += 1
+        counts["busy without a notice of its own"] += 1
+    elif set(row.parts) & GIVEN_UP:
+        counts["dead letters, as the platform refused"] += 1
     else:
-        verdict.breach("no answer and no report", message, f"state {row.state}, reason {row.reason!r}")
+        told = f"state {row.state}, reason {row.reason!r}"
+        record.verdict.breach("no answer and no report", message, told)
 
 
-def _judge_answer(
-    message: Message, row: Row, turns: int, answers: list[str], replies: Replies, verdict: Verdict
-) -> None:
-    if not turns:
+def _judge_along(record: Record, message: Message, row: Row) -> None:
+    """The reply to a later message is for this one, too, or tells of both, unless that could not be seen."""
+    later = list(_until_one_ends_otherwise(record.after(message, row)))
+    tellers = [one for one, _ in later if message.token in record.text_to(one)]
+    lost = any(one.recalled_at or record.is_given_up(one) for one, _ in later)
+    if tellers:
+        record.verdict.counts["answered together with another"] += 1
+        if not lost:
+            _judge_whole(record, message, tellers[0])
+    elif lost:
+        record.verdict.counts["answered together with one that could not be delivered"] += 1
+    elif any(record.replies_to(one).notices for one, _ in later):
+        record.verdict.counts["reported together with another"] += 1
+    else:
+        record.verdict.breach("answered along, and no reply has it", message)
+
+
+def _until_one_ends_otherwise(later: list[tuple[Message, Row]]) -> Iterator[tuple[Message, Row]]:
+    """As many as a turn may have had together."""
+    for message, row in later:
+        yield message, row
+        if row.reason not in (ALONG, *_SILENT):
+            return
+
+
+def _judge_together(record: Record) -> None:
+    """One reply answers a message, whoever else is answered by it."""
+    tellers: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for message in record.journal.messages.values():
+        for token in set(TOKEN.findall(record.text_to(message))) if not message.command else ():
+            tellers[message.account, token].append(message.handle)
+    for (account, token), handles in tellers.items():
+        if len(handles) > 1:
+            record.verdict.breach("answered by two replies", more=f"{account} {token} {handles}")
+    record.verdict.counts["collected"] = record.trace.together
+    record.verdict.counts["steered"] = record.trace.steered_in.total()
+
+
+def _judge_answer(record: Record, message: Message, row: Row, answers: list[str]) -> None:
+    verdict, token = record.verdict, message.token
+    if not record.trace.turns[token]:
         verdict.breach("answered without a turn", message)
-    whole = "\n".join(dict.fromkeys(answers))
-    foreign = set(TOKEN.findall(whole)) - {message.token}
-    if foreign or message.token not in whole:
+    if row.reason in _SILENT and not message.recalled_at:
+        verdict.breach("answered although it had ended", message, row.reason)
+    whole = "\n".join(answers)
+    foreign = set(TOKEN.findall(whole)) - {token} - record.trace.with_others[token]
+    if foreign or token not in whole:
         verdict.breach("answered with another's answer", message, str(sorted(foreign)))
-    if set(row.parts) & _GIVEN_UP:
-        return  # what is missing is recorded
-    if (EDITED in whole) != (row.revision > 0):
-        verdict.breach("an edit was lost or undone", message, f"revision {row.revision}")
-    verdict.counts["edited in time"] += row.revision > 0
-    if message.wants_long and sorted(map(int, _LINE.findall(whole))) != list(range(LONG_LINES)):
+    if not set(row.parts) & GIVEN_UP:  # else what is missing is recorded
+        _judge_whole(record, message, message)
+
+
+def _judge_whole(record: Record, message: Message, teller: Message) -> None:
+    """All that it asked for is in the reply to ``teller``."""
+    verdict, replies, token = record.verdict, record.replies_to(teller), message.token
+    row, whole = record.row(message), record.text_to(teller)
+    revision = row.revision if row else 0
+    if (f"answer {token}{EDITED}" in whole) != (revision > 0):
+        verdict.breach("an edit was lost or undone", message, f"revision {revision}")
+    verdict.counts["edited in time"] += revision > 0
+    lines = {int(line) for line in re.findall(rf"{token} line (\d{{4}})\.", whole)}
+    if message.wants_long and lines != set(range(LONG_LINES)):
         verdict.breach("a long answer is not whole", message)
-    if message.wants_file and file_name(message.token) not in [*replies.files, *replies.marked]:
+    was_asked = not record.trace.steered_in[token]  # what a turn takes in on its way, it only answers
+    if message.wants_file and was_asked and file_name(token) not in [*replies.files, *replies.marked]:
         verdict.breach("its file is missing", message)
 
 
-def _judge_order(
-    journal: Journal,
-    rows: dict[tuple[str, str], Row],
-    replies: dict[tuple[str, str], Replies],
-    verdict: Verdict,
-) -> None:
+def _judge_order(record: Record) -> None:
     """Within a conversation, replies are seen in the order in which the messages were claimed."""
     lines: dict[tuple[str, str], list[tuple[int, int, Message]]] = defaultdict(list)
-    for message in journal.messages.values():
-        row, found = _row(rows, message), replies.get((message.account, message.handle))
-        if row is not None and found is not None and found.first >= 0 and row.reason != "busy":
+    for message in record.journal.messages.values():
+        row, found = record.row(message), record.replies_to(message)
+        if row is not None and found.first >= 0 and row.reason not in ("busy", SAID):
             lines[message.account, row.conversation].append((row.id, found.first, message))
     for line in lines.values():
         line.sort(key=lambda one: one[0])
         for (_, earlier, _), (_, later, message) in pairwise(line):
             if later < earlier:
-                verdict.breach("out of order", message)
+                record.verdict.breach("out of order", message)
 
 
-def _judge_posted(journal: Journal, rows: dict[tuple[str, str], Row], verdict: Verdict) -> None:
+def _judge_posted(journal: Journal, verdict: Verdict) -> None:
     texts = Counter(
         one.text
         for seen in journal.seen.values()

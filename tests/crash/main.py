@@ -21,17 +21,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bridge.store.contract import STEPS
-from tests.crash.broken import VARIANTS
+from tests.crash import broken
 from tests.crash.child import Point
 from tests.crash.journal import Journal
-from tests.crash.judge import Verdict, judge
+from tests.crash.judge import judge
 from tests.crash.place import Place, place
 from tests.crash.process import STOP_SECONDS, Daemon
+from tests.crash.record import Verdict
 from tests.crash.traffic import Traffic
 
 KILLED = -9
 REACH_SECONDS = 6.0  # for a point to be met
 LIFE_SECONDS = 1.2  # the longest life after it serves, before a random kill
+LONG_LIFE_SECONDS, LONG_LIVES = 4.0, 0.2  # and of some: people ask and are answered meanwhile
 STUCK_SECONDS = 30.0  # without any progress in the end; a part may wait that long for its next try
 BROKEN_STUCK_SECONDS = 2.5
 # The owner is told of a full disk, and half a minute after a start at the earliest; and an account that is
@@ -65,7 +67,8 @@ class Plan:
     points: tuple[Point, ...]
     kills: int
     stops: int
-    variant: str = ""
+    variant: tuple[str, ...] = ()
+    least_life_seconds: float = 0.0
 
 
 @dataclass
@@ -121,12 +124,14 @@ class Run:
     async def _kills(self) -> None:
         for number in range(1, self.plan.kills + 1):
             await self.daemon.start()
-            if self.rng.random() < 0.2:  # while it starts
+            if self.rng.random() < 0.2 and not self.plan.least_life_seconds:  # while it starts
                 await asyncio.sleep(self.rng.random() * 0.8)
                 self.starting_kills += 1
             else:
                 await self._serving()
-                await asyncio.sleep(self.rng.random() * LIFE_SECONDS)
+                long = self.rng.random() < LONG_LIVES
+                life = self.rng.random() * (LONG_LIFE_SECONDS if long else LIFE_SECONDS)
+                await asyncio.sleep(self.plan.least_life_seconds + life)
             await self._kill()
             self.random_kills += 1
             self._say(f"kill {number}/{self.plan.kills}")
@@ -161,7 +166,7 @@ class Run:
 
     def _rename(self) -> None:
         """The bot is called anew, so that the daemon has its identity to store again."""
-        for fake in (self.place.feishu, self.place.forgetful):
+        for fake in self.place.apps.values():
             fake.interface._name = f"Turnbridge {self.rng.randrange(10**6)}"
 
     # --- the end --------------------------------------------------------------------------------
@@ -169,8 +174,9 @@ class Run:
     async def _drain(self, writing: asyncio.Task[None]) -> None:
         """No more faults: all must come to rest."""
         self.traffic.quiet.set()
-        for fake in (self.place.feishu, self.place.forgetful, self.place.service):
+        for fake in self.place.apps.values():
             fake._faults.clear()
+        self.place.service._faults.clear()
         await self.daemon.start()
         await self._serving()
         await self._at_rest(writing)
@@ -187,7 +193,10 @@ class Run:
         patience = BROKEN_STUCK_SECONDS if self.plan.variant else STUCK_SECONDS
         last: object = None
         moved = time.monotonic()
-        while not (writing.done() and not self._open()) and time.monotonic() < moved + patience:
+        while (
+            not (writing.done() and not self._open() and not self.traffic.answering)
+            and time.monotonic() < moved + patience
+        ):
             now = (self._open(), writing.done(), self.journal.progress())
             self._say(f"draining: {now[0]} open")
             if now != last:
@@ -232,13 +241,13 @@ SHORT = tuple(map(Point.read, ("Claim:after:2", "Start:after:1", "Answer:after:2
 
 def plan_of(args: argparse.Namespace) -> Plan:
     if args.variant:
-        return Plan((), args.kills if args.kills is not None else 8, 0, args.variant)
+        return Plan((), args.kills if args.kills is not None else 8, 0, args.variant, args.life)
     if args.short:
         return Plan(SHORT, 2, 1)
     kills = args.kills if args.kills is not None else (20 if args.quick else 200)
     if args.points_only:
         kills = 0
-    return Plan(points(once=args.quick), kills, 1 if args.quick else 3)
+    return Plan(() if args.kills_only else points(once=args.quick), kills, 1 if args.quick else 3)
 
 
 def report(run: Run, verdict: Verdict, seconds: float) -> None:
@@ -253,6 +262,8 @@ def report(run: Run, verdict: Verdict, seconds: float) -> None:
     for name, count in sorted(verdict.counts.items()):
         print(f"{name}: {count}")
     print(f"breaches: {len(verdict.breaches)}")
+    for kind, count in Counter(breach.partition(":")[0] for breach in verdict.breaches).items():
+        print(f"  {count} times: {kind}")
     for breach in verdict.breaches[:SHOWN_BREACHES]:
         print(f"  {breach}")
 
@@ -276,10 +287,17 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="each point once and 20 kills: two minutes")
     parser.add_argument("--short", action="store_true", help="a handful, for make test")
     parser.add_argument("--points-only", action="store_true")
-    parser.add_argument("--variant", choices=VARIANTS, help="a daemon that is wrong on purpose: must breach")
+    parser.add_argument("--kills-only", action="store_true")
+    parser.add_argument(
+        "--variant", type=broken.read, default=(), help="a daemon that is wrong on purpose; several with +"
+    )
+    parser.add_argument(
+        "--life", type=float, default=0.0, help="least seconds to each kill of a wrong daemon"
+    )
     parser.add_argument("--keep", action="store_true", help="keep the home and the log, and say where")
     args = parser.parse_args()
-    print(f"seed {args.seed}{f', variant {args.variant}' if args.variant else ''}", flush=True)
+    wrong = f", wrong: {', '.join(args.variant)}" if args.variant else ""
+    print(f"seed {args.seed}{wrong}", flush=True)
     folder = Path(tempfile.mkdtemp(prefix="tb-crash-"))
     code = 1
     try:

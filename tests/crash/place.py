@@ -1,4 +1,4 @@
-"""A home with six accounts, and who they talk to: two Feishu apps, two systems, two WeChat accounts."""
+"""A home with ten accounts, and who they talk to: three Feishu apps, five systems, two WeChat accounts."""
 
 import json
 import socket
@@ -13,11 +13,14 @@ from bridge.channel.testing.fakes.wechat_mp import FakeWechatMp
 from bridge.clock import SystemClock
 from bridge.paths import Home
 from tests.crash import followers
+from tests.crash.trace import TURNS
 
 WEBHOOK_OWNER = "sender-owner-of-the-webhook"
 REDELIVERY_SECONDS = (0.2, 0.3, 0.5, *[0.7] * 400)  # short ones, in place of the platforms' own
 ASK_TOKEN = "ask-token-of-the-crash-run"
 FORGETFUL_APP = "cli_forgetful"
+BUSY = ("collect", "steer", "interrupt")
+APPROVAL_SECONDS = 10  # the least that can be set
 
 
 @dataclass(frozen=True)
@@ -34,18 +37,40 @@ class Place:
     asking: FakeWebhookClient
     service: FakeWechatMp
     answers: FakeWechatMp
+    asks: FakeFeishu
+    busy: dict[str, FakeWebhookClient]  # by what is done with what comes while a turn runs
+
+    @property
+    def apps(self) -> dict[str, FakeFeishu]:
+        """By account."""
+        return {
+            "feishu:main": self.feishu,
+            "forgetful:main": self.forgetful,
+            "feishu:asks": self.asks,
+        }
+
+    @property
+    def hooks(self) -> dict[str, FakeWebhookClient]:
+        """By account."""
+        own = {"called": self.called, "asking": self.asking, **self.busy}
+        return {f"webhook:{name}": client for name, client in own.items()}
+
+    @property
+    def asking_accounts(self) -> frozenset[str]:
+        """Where each risky call is put to the owner."""
+        return frozenset({"feishu:asks", *(f"webhook:{name}" for name in self.busy)})
 
     @property
     def secrets(self) -> list[str]:
         """What must never be in a log."""
         apps = [
             secret
-            for fake in (self.feishu, self.forgetful)
+            for fake in self.apps.values()
             for secret in (fake.app_secret, fake.token, fake.encrypt_key)
         ]
         hooks = [
             secret
-            for client in (self.called, self.asking)
+            for client in self.hooks.values()
             for secret in (client.account.secret, *client.account.callback_secrets)
         ]
         accounts = [
@@ -77,8 +102,13 @@ async def place(folder: Path) -> AsyncIterator[Place]:
         asking = await enter(_client(Account(f"{base}/webhook/asking", new_secret(), (), ASK_TOKEN)))
         service = await enter(followers.wechat(base, "service", service=True))
         answers = await enter(followers.wechat(base, "answers", service=False))
-        log, turns = folder / "log", folder / "turns"
-        found = Place(home, port, turns, log, feishu, forgetful, called, asking, service, answers)
+        asks = await enter(_feishu(f"{base}/feishu/asks", "cli_asks"))
+        busy = {
+            name: await enter(_client(Account(f"{base}/webhook/{name}", new_secret(), (callback,))))
+            for name in BUSY
+        }
+        log, turns = folder / "log", folder / TURNS
+        found = Place(home, port, turns, log, feishu, forgetful, called, asking, service, answers, asks, busy)
         _write(found)
         yield found
 
@@ -107,20 +137,18 @@ def _write(place: Place) -> None:
     home = place.home
     home.private_dir(home.state)
     _private(home, home.config, _config(place))
-    for fake, channel in ((place.feishu, "feishu"), (place.forgetful, "forgetful")):
+    for account, fake in place.apps.items():
         secrets = {
             "app_secret": fake.app_secret,
             "verification_token": fake.token,
             "encrypt_key": fake.encrypt_key,
         }
-        _private(home, home.credentials(channel, "main"), json.dumps(secrets))
-    for client, name in ((place.called, "called"), (place.asking, "asking")):
-        account = client.account
-        hooks = {"secrets": [account.secret], "callback_secrets": list(account.callback_secrets)}
-        _private(
-            home, home.credentials("webhook", name), json.dumps(hooks | {"ask_token": account.ask_token})
-        )
-
+        _private(home, home.credentials(*account.split(":")), json.dumps(secrets))
+    for account, client in place.hooks.items():
+        known = client.account
+        hooks = {"secrets": [known.secret], "callback_secrets": list(known.callback_secrets)}
+        told = json.dumps(hooks | {"ask_token": known.ask_token})
+        _private(home, home.credentials(*account.split(":")), told)
     for wechat, name in ((place.service, "service"), (place.answers, "answers")):
         _private(home, home.credentials("wechat_mp", name), json.dumps(followers.credentials(wechat)))
 
@@ -171,6 +199,29 @@ private_hosts = ["{place.called.receiver.host}"]
 owner = "{WEBHOOK_OWNER}"
 senders = "anyone"
 remote_tools = "owner"
+[channels.feishu.asks]
+app_id = "{place.asks.app_id}"
+base = "{place.asks.base}"
+owner = "{OWNER}"
+senders = "anyone"
+remote_tools = "owner"
+approvals = "ask"
+approval_seconds = {APPROVAL_SECONDS}
+{"".join(_busy(name, client) for name, client in place.busy.items())}
 {followers.table(place.service, "service")}
 {followers.table(place.answers, "answers")}
+"""
+
+
+def _busy(name: str, client: FakeWebhookClient) -> str:
+    return f"""
+[channels.webhook.{name}]
+owner = "{WEBHOOK_OWNER}"
+senders = "anyone"
+remote_tools = "owner"
+approvals = "ask"
+approval_seconds = {APPROVAL_SECONDS}
+when_busy = "{name}"
+callback_url = "{client.receiver.url}"
+private_hosts = ["{client.receiver.host}"]
 """

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +18,7 @@ STOP_SECONDS = 10.0  # for SIGTERM, under load
 class Daemon:
     """One daemon at a time on one home; its log goes on in one file over all of them."""
 
-    def __init__(self, home: Path, log: Path, variant: str = "") -> None:
+    def __init__(self, home: Path, log: Path, variant: Sequence[str] = ()) -> None:
         self._home, self._log, self._variant = home, log, variant
         self._process: asyncio.subprocess.Process | None = None
 
@@ -30,7 +31,7 @@ class Daemon:
         """Start it, without waiting until it serves."""
         args = [sys.executable, "-m", "tests.crash.child", str(self._home)]
         args += ["--die", str(die)] if die else []
-        args += ["--variant", self._variant] if self._variant else []
+        args += ["--variant", "+".join(self._variant)] if self._variant else []
         paths = [str(PLUGIN), os.environ.get("PYTHONPATH", "")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
         with self._log.open("ab") as log:

@@ -1,7 +1,7 @@
 """Runs every account, restarts it when its run ends, parks it when the operator must act. Nothing else does.
 
-Each account has one task that loops over its runs; the task is the account's from start to stop, so there is
-never a second instance. An account's crash ends its run and nothing more.
+Each account has one task at a time, which is its run or the wait for the next one, so there is never a second
+instance. An account's crash ends its run and nothing more.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import random
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 from bridge.clock import Clock
@@ -57,48 +58,12 @@ class EndedError(Exception):
     """A run returned, which none should: a bug."""
 
 
-async def run_once(component: Component, health: Health, clock: Clock) -> BaseException:
-    """Run ``component`` in a task of its own and return the error that ended it; as ``isolated``.
-
-    A run that does not stop when it is cancelled makes ``health`` failed, until it does.
-    """
-
-    def stuck(run: asyncio.Task[None]) -> None:
-        health.failed(STUCK)
-        run.add_done_callback(lambda _: health.stopped())
-
-    return await isolated(_run(component, health, clock), component.name, STOP_SECONDS, stuck)
-
-
-async def _run(component: Component, health: Health, clock: Clock) -> None:
-    async with asyncio.TaskGroup() as tasks:
-        deadline = tasks.create_task(_expect_contact(health, clock), name=f"{component.name}/first contact")
-        try:
-            await component.run(health)
-        except SystemExit as error:  # it would end the daemon
-            raise EndedError from error
-        finally:
-            deadline.cancel()
-
-
-async def _expect_contact(health: Health, clock: Clock) -> None:
-    """What has not been heard of is not healthy, also where nobody reports anything."""
-    await clock.sleep(FIRST_CONTACT_SECONDS)
-    if health.snapshot.state is State.STARTING:
-        health.lost(NO_CONTACT)
-
-
-async def isolated(
-    work: Coroutine[Any, Any, None],
-    name: str,
-    stop_seconds: float,
-    stuck: Callable[[asyncio.Task[None]], None] = lambda _: None,
-) -> BaseException:
+async def isolated(work: Coroutine[Any, Any, None], name: str, stop_seconds: float) -> BaseException:
     """Do ``work`` in a task of its own and return the error that ended it.
 
     In its own, because a TaskGroup that fails inside leaves the task around it marked as cancelled (CPython
     3.11 and 3.12). Cancelling the caller cancels the work and waits for it, ``stop_seconds`` at most: work
-    that goes on is a bug, logged and told to ``stuck``, and left behind.
+    that goes on is a bug, logged and left behind.
     """
     run = asyncio.create_task(work, name=name)  # noqa: TID251 - awaited below
     try:
@@ -109,7 +74,6 @@ async def isolated(
         if not run.done():
             log.error("task.stuck", task=name)
             run.add_done_callback(_ending)  # or its error would be missed
-            stuck(run)
     return _ending(run)
 
 
@@ -156,43 +120,114 @@ def sentence(error: BaseException) -> str:
             return "it crashed: the log says where"
 
 
-async def supervise(component: Component, health: Health, clock: Clock, rng: Randomness) -> None:
-    """Run ``component`` for ever, or until the operator must act. Cancelling stops it."""
-    waits = Backoff(clock, rng, floor_seconds=1.0)
-    parked = Backoff(clock, rng, bounds=PARKED_SECONDS, floor_seconds=PARKED_SECONDS[0])
-    losses = Breaker(clock, MUTE_TIMES, MUTE_SECONDS)
+class Troubles:
+    """How long one account is left alone after its runs have ended."""
+
+    def __init__(self, clock: Clock, rng: Randomness) -> None:
+        self.waits = Backoff(clock, rng, floor_seconds=1.0)
+        self.parked = Backoff(clock, rng, bounds=PARKED_SECONDS, floor_seconds=PARKED_SECONDS[0])
+        self._losses = Breaker(clock, MUTE_TIMES, MUTE_SECONDS)
+
+    def judged(self, error: BaseException, contact_seconds: float) -> BaseException:
+        """What ended a run that had so long a contact: whatever it was, once too often is mute."""
+        if contact_seconds >= PROVEN_SECONDS:
+            self.waits.reset()
+        if contact_seconds >= MUTE_SECONDS:
+            self.parked.reset()
+        is_mute = isinstance(error, ChannelError) and contact_seconds and self._losses.trips()
+        return MuteError() if is_mute else error
+
+
+class Supervised:
+    """Runs ``component`` for ever, or until the operator must act: a run, a wait in ``tasks``, the next run.
+
+    A run has a task of its own, as in ``isolated``, and nothing waits for it: its end is what makes more of
+    it. ``begun`` is told of each. Nobody starts it twice, or after its stop.
+    """
+
+    __slots__ = (
+        "_begun", "_clock", "_is_stopping", "_rng", "_task", "_tasks", "_troubles", "component", "health"
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        component: Component,
+        health: Health,
+        clock: Clock,
+        rng: Randomness,
+        tasks: asyncio.TaskGroup,
+        begun: Callable[[Health], None] = lambda _: None,
+    ) -> None:
+        self.component, self.health = component, health
+        self._clock, self._rng, self._tasks, self._begun = clock, rng, tasks, begun
+        self._task: asyncio.Task[None] | None = None  # the run, or the wait for the next one
+        self._troubles: Troubles | None = None  # None: no run has ended yet
+        self._is_stopping = False
+
+    def start(self) -> None:
+        """A run begins."""
+        self.health.starting()
+        self._begun(self.health)
+        run = _contained(self.component, self.health)
+        self._task = asyncio.create_task(run, name=self.component.name)  # noqa: TID251 - `stop` waits for it
+        self._task.add_done_callback(self._ended)
+
+    def _ended(self, run: asyncio.Task[None]) -> None:
+        error = _ending(run)  # read in any case, so that none is lost
+        if self._is_stopping:
+            self.health.stopped()
+        else:
+            self._task = self._tasks.create_task(self._go_on(error), name=f"{self.component.name}/wait")
+
+    async def _go_on(self, error: BaseException) -> None:
+        """After ``error`` ended a run."""
+        if isinstance(error, PARKING):
+            _log_parked(self.component, self.health, error)
+            self.health.failed(sentence(error))
+            return
+        troubles = self._troubles = self._troubles or Troubles(self._clock, self._rng)
+        error = troubles.judged(error, self.health.contact_seconds())
+        if isinstance(error, REFUSED):
+            seconds = _park(self.component, self.health, error, troubles.parked)
+        else:
+            seconds = _back_off(self.component, self.health, error, troubles.waits)
+        await self._clock.sleep(seconds)
+        self.start()
+
+    async def stop(self) -> None:
+        """Cancel the run, and wait for its end. One that goes on is a bug: it is failed until it ends."""
+        again, self._is_stopping = self._is_stopping, True  # also of a run that has just ended by itself
+        if self._task is None or self._task.done() or self.is_stuck:
+            return
+        if not again:
+            self.health.stopping()
+            self._task.cancel()
+        await asyncio.wait([self._task], timeout=STOP_SECONDS)
+        if self._task.done():
+            self.health.stopped()
+        else:
+            log.error("task.stuck", task=self.component.name)
+            self.health.failed(STUCK)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Its run goes on although it was told to stop: there must not be a second one beside it."""
+        return self.health.snapshot.reason == STUCK
+
+
+async def _contained(component: Component, health: Health) -> None:
     try:
-        while True:
-            health.starting()
-            error = await run_once(component, health, clock)
-            if isinstance(error, PARKING):
-                _log_parked(component, health, error)
-                health.failed(sentence(error))
-                return
-            if health.contact_seconds() >= PROVEN_SECONDS:
-                waits.reset()
-            if health.contact_seconds() >= MUTE_SECONDS:
-                parked.reset()
-            if isinstance(error, ChannelError) and health.contact_seconds() and losses.trips():
-                error = MuteError()
-            if isinstance(error, REFUSED):
-                await _park(component, health, error, parked, clock)
-            else:
-                await _back_off(component, health, error, waits, clock)
-    except asyncio.CancelledError:
-        if health.snapshot.reason != STUCK:  # its run goes on
-            health.stopped()
-        raise
+        await component.run(health)
+    except SystemExit as error:  # it would end the daemon
+        raise EndedError from error
 
 
-async def _park(
-    component: Component, health: Health, error: BaseException, waits: Backoff, clock: Clock
-) -> None:
-    """Leave it alone for long. It is tried again, since a platform may also refuse by mistake."""
+def _park(component: Component, health: Health, error: BaseException, waits: Backoff) -> float:
+    """Leave it alone for so many seconds. It is tried again, since a platform may also refuse by mistake."""
     _log_parked(component, health, error)
     wait_seconds = waits.next_seconds()
     health.failed(sentence(error), wait_seconds)
-    await clock.sleep(wait_seconds)
+    return wait_seconds
 
 
 def _log_parked(component: Component, health: Health, error: BaseException) -> None:
@@ -200,14 +235,12 @@ def _log_parked(component: Component, health: Health, error: BaseException) -> N
         log.error("component.parked", account=component.name, error=error)
 
 
-async def _back_off(
-    component: Component, health: Health, error: BaseException, waits: Backoff, clock: Clock
-) -> None:
+def _back_off(component: Component, health: Health, error: BaseException, waits: Backoff) -> float:
     wait_seconds = waits.next_seconds(getattr(error, "retry_after_seconds", 0.0))
     if waits.failures == 1 or not isinstance(error, ChannelError):
         log.warning("component.ended", account=component.name, error=error)
     health.backoff(sentence(error), wait_seconds)
-    await clock.sleep(wait_seconds)
+    return wait_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,10 +257,12 @@ class Plan:
 
 @dataclass(slots=True)
 class _Account:
-    plan: Plan
+    """Of its plan only what is compared is kept: what builds a component holds all that it is made of."""
+
+    key: object
+    is_wanted: bool
     health: Health
-    component: Component | None = None
-    task: asyncio.Task[None] | None = None
+    supervised: Supervised | None = None
 
     @property
     def is_parked(self) -> bool:
@@ -238,22 +273,9 @@ class _Account:
         """It was told to stop for a successor that never came: whoever asked for it went away."""
         return self.health.snapshot.state in (State.STOPPING, State.STOPPED)
 
-    @property
-    def is_stuck(self) -> bool:
-        """Its run goes on although it was told to stop: there must not be a second one beside it."""
-        return self.health.snapshot.reason == STUCK
-
-    def cancel(self) -> asyncio.Task[None] | None:
-        """Tell it to stop; None: it does not run."""
-        if self.task is None or self.task.done():
-            return None
-        self.health.stopping()
-        self.task.cancel()
-        return self.task
-
 
 class Supervisor:
-    """All accounts, each under ``supervise`` while ``running``."""
+    """All accounts, each ``Supervised`` while ``running``."""
 
     def __init__(self, clock: Clock, rng: Randomness | None = None) -> None:
         self._clock, self._rng = clock, rng or random.SystemRandom()
@@ -261,18 +283,33 @@ class Supervisor:
         self._tasks: asyncio.TaskGroup | None = None
         self._changing = asyncio.Lock()
         self._changed = asyncio.Event()
+        self._begun: asyncio.Queue[tuple[float, Health, datetime]] = asyncio.Queue()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Accounts may be started in this block, and are stopped at its end, all at once."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
+            expecting = tasks.create_task(self._expect_contact(), name="first contact")
             try:
                 yield
             finally:
                 self._tasks = None
                 await self._stop(list(self._accounts))
                 self._accounts.clear()
+                expecting.cancel()
+
+    def _note_begun(self, health: Health) -> None:
+        due = self._clock.monotonic() + FIRST_CONTACT_SECONDS
+        self._begun.put_nowait((due, health, health.snapshot.since))
+
+    async def _expect_contact(self) -> None:
+        """What has not been heard of is not healthy, also where nobody reports anything."""
+        while True:
+            due, health, since = await self._begun.get()
+            await self._clock.sleep(due - self._clock.monotonic())
+            if (health.snapshot.state, health.snapshot.since) == (State.STARTING, since):
+                health.lost(NO_CONTACT)
 
     def healths(self) -> list[Health]:
         """Of every account, sorted by id."""
@@ -290,12 +327,12 @@ class Supervisor:
     def component(self, account: str) -> object | None:
         """The account's component, also between its runs and when it is parked; None: there is none."""
         found = self._accounts.get(AccountId(account))
-        return found.component if found else None
+        return found.supervised.component if found and found.supervised else None
 
     def is_wanted(self, account: str) -> bool:
         """Whether it is planned and not switched off, however broken."""
         found = self._accounts.get(AccountId(account))
-        return found is not None and found.plan.first.state is not State.DISABLED
+        return found is not None and found.is_wanted
 
     def left_behind(self) -> bool:
         """Whether an account was stopped for a successor that never came: ``reconcile`` starts it."""
@@ -313,15 +350,14 @@ class Supervisor:
             await self._stop(gone)
             async with asyncio.TaskGroup() as tasks:
                 for id_, plan in wanted.items():
-                    if self._is_due(id_, plan, revive=revive):
+                    if id_ not in self._accounts:
+                        self._start(id_, plan)
+                    elif self._is_due(self._accounts[id_], plan, revive=revive):
                         tasks.create_task(self._replace(id_, plan), name=f"{id_}/replace")
 
-    def _is_due(self, id_: AccountId, plan: Plan, *, revive: bool | AccountId) -> bool:
-        account = self._accounts.get(id_)
-        if account is None or plan.key != account.plan.key:
-            return True
-        is_tried = plan.build is not None and revive in (True, id_) and account.is_parked
-        return account.was_stopped or is_tried
+    def _is_due(self, account: _Account, plan: Plan, *, revive: bool | AccountId) -> bool:
+        is_tried = plan.build is not None and revive in (True, plan.first.id) and account.is_parked
+        return plan.key != account.key or account.was_stopped or is_tried
 
     async def _replace(self, id_: AccountId, plan: Plan) -> None:
         await self._stop([id_])
@@ -331,23 +367,29 @@ class Supervisor:
     def _start(self, id_: AccountId, plan: Plan) -> None:
         if self._tasks is None:
             return  # all of it is being stopped
-        account = self._accounts[id_] = _Account(plan, Health(plan.first, self._clock, self._changed.set))
+        health = Health(plan.first, self._clock, self._changed.set)
+        is_wanted = plan.first.state is not State.DISABLED
+        account = self._accounts[id_] = _Account(plan.key, is_wanted, health)
         if plan.build is None:
             return
         try:
-            account.component = plan.build()
+            component = plan.build()
         except BridgeError as error:
-            account.health.failed(sentence(error))
+            health.failed(sentence(error))
             return
-        run = supervise(account.component, account.health, self._clock, self._rng)
-        account.task = self._tasks.create_task(run, name=f"{id_}/supervise")
+        account.supervised = Supervised(
+            component, health, self._clock, self._rng, self._tasks, self._note_begun
+        )
+        account.supervised.start()
 
     async def _stop(self, ids: Iterable[AccountId]) -> None:
         """Stop these, all at once, and forget them, but for one whose run will not end."""
         accounts = {id_: self._accounts[id_] for id_ in ids if id_ in self._accounts}
-        tasks = [task for account in accounts.values() if (task := account.cancel())]
-        if tasks:
-            await asyncio.wait(tasks)
+        async with asyncio.TaskGroup() as tasks:
+            for id_, account in accounts.items():
+                if account.supervised is not None:
+                    tasks.create_task(account.supervised.stop(), name=f"{id_}/stop")
         for id_, account in accounts.items():
-            if not account.is_stuck and self._accounts.get(id_) is account:
+            is_stuck = account.supervised is not None and account.supervised.is_stuck
+            if not is_stuck and self._accounts.get(id_) is account:
                 del self._accounts[id_]

@@ -23,15 +23,15 @@ from bridge.errors import (
 )
 from bridge.health import Health, Snapshot, State
 from bridge.ids import AccountId
+from bridge.retry import Randomness
 from bridge.store.contract import BindingError
 from bridge.supervisor import (
     EndedError,
     Plan,
+    Supervised,
     Supervisor,
     isolated,
-    run_once,
     sentence,
-    supervise,
 )
 
 Work = Callable[[Health], Awaitable[None]]
@@ -94,21 +94,21 @@ def health_of(clock: FakeClock) -> Health:
 
 
 class Group:
-    """Runs ``supervise`` beside a test, and ends it."""
+    """Supervises ``component`` beside a test, and stops it."""
 
-    def __init__(self, component: Runs, clock: FakeClock, rng: object = None) -> None:
+    def __init__(self, component: Runs, clock: FakeClock, rng: Randomness | None = None) -> None:
         self.health = health_of(clock)
-        self._work = supervise(component, self.health, clock, rng or Highest())  # type: ignore[arg-type]  # any randomness
         self._tasks = asyncio.TaskGroup()
+        self.supervised = Supervised(component, self.health, clock, rng or Highest(), self._tasks)
 
     async def __aenter__(self) -> "Group":
         await self._tasks.__aenter__()
-        self.task = self._tasks.create_task(self._work)
+        self.supervised.start()
         await settle()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        self.task.cancel()
+        await self.supervised.stop()
         await self._tasks.__aexit__(None, None, None)
 
     @property
@@ -116,30 +116,37 @@ class Group:
         return self.health.snapshot.state
 
 
+async def ended(work: Awaitable[None]) -> BaseException:
+    """The error that ended it."""
+
+    async def do() -> None:
+        await work
+
+    return await isolated(do(), "x", stop_seconds=1)
+
+
 # --- one run ------------------------------------------------------------------------------------------------
 
 
 async def test_the_error_that_ended_a_run_is_returned() -> None:
     error = ValueError()
-    assert await run_once(Runs(fails(error)), health_of(FakeClock()), FakeClock()) is error
+    assert await ended(fails(error)(health_of(FakeClock()))) is error
 
 
-async def test_a_run_that_returns_or_cancels_itself_is_an_error_of_its_own() -> None:
+async def test_work_that_returns_or_cancels_itself_is_an_error_of_its_own() -> None:
     async def returns(health: Health) -> None:
         return None
 
     for work in (returns, fails(asyncio.CancelledError())):
-        assert isinstance(await run_once(Runs(work), health_of(FakeClock()), FakeClock()), EndedError)
+        assert isinstance(await ended(work(health_of(FakeClock()))), EndedError)
 
 
 async def test_of_a_group_what_the_operator_must_mend_is_returned() -> None:
     parks = ConfigError("mend it")
     group = ExceptionGroup("x", [ValueError(), ExceptionGroup("y", [OSError(), parks])])
-    assert await run_once(Runs(fails(group)), health_of(FakeClock()), FakeClock()) is parks
+    assert await ended(fails(group)(health_of(FakeClock()))) is parks
     only = ValueError()
-    assert (
-        await run_once(Runs(fails(ExceptionGroup("x", [only]))), health_of(FakeClock()), FakeClock()) is only
-    )
+    assert await ended(fails(ExceptionGroup("x", [only]))(health_of(FakeClock()))) is only
 
 
 async def test_a_failing_task_group_inside_does_not_cancel_the_caller() -> None:
@@ -148,25 +155,29 @@ async def test_a_failing_task_group_inside_does_not_cancel_the_caller() -> None:
             tasks.create_task(fails(OSError())(health))  # type: ignore[arg-type]  # a coroutine, under a wider name
             await asyncio.Event().wait()
 
-    await run_once(Runs(groups), health_of(FakeClock()), FakeClock())
+    clock = FakeClock()
+    await ended(groups(health_of(clock)))
     await asyncio.sleep(0)  # would raise in a task that is marked as cancelled
+    async with Group(Runs(groups, groups, connects), clock) as group:
+        await clock.advance(3)
+        assert (group.state, group.health.snapshot.restarts) == (State.CONNECTED, 2)
 
 
-async def test_cancelling_waits_until_the_run_has_ended() -> None:
-    ended = []
+async def test_cancelling_waits_until_the_work_has_ended() -> None:
+    over = []
 
-    async def slowly(health: Health) -> None:
+    async def slowly() -> None:
         try:
             await asyncio.Event().wait()
         finally:
             await settle(5)
-            ended.append(True)
+            over.append(True)
 
     async with asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(run_once(Runs(slowly), health_of(FakeClock()), FakeClock()))
+        task = tasks.create_task(ended(slowly()))
         await settle()
         task.cancel()
-    assert ended
+    assert over
     assert task.cancelled()
 
 
@@ -304,7 +315,6 @@ async def test_what_the_operator_must_mend_parks_the_account(error: BridgeError)
     async with Group(component, clock) as group:
         assert group.state is State.FAILED
         assert group.health.snapshot.reason == sentence(error)
-        assert group.task.done()
     assert component.started == 1
     assert clock.waits() == []
 
@@ -433,13 +443,38 @@ async def test_starts_are_0_1_3_7_15_31_63_and_123_seconds_after_the_first() -> 
 
 async def test_case_7_a_run_that_never_reports_anything_is_disconnected_after_a_minute() -> None:
     clock = FakeClock()
-    async with Group(Runs(), clock) as group:
-        await clock.advance(supervisor.FIRST_CONTACT_SECONDS - 1)
-        assert group.health.snapshot.state is State.STARTING
+    all_of_them = Supervisor(clock, Highest())
+    async with all_of_them.running():
+        await all_of_them.reconcile([plan(Runs(name="pigeon:a"))])
+        await clock.advance(10)
+        await all_of_them.reconcile([plan(Runs(name="pigeon:a")), plan(Runs(name="pigeon:b"))])
+        await clock.advance(supervisor.FIRST_CONTACT_SECONDS - 11)
+        assert states(all_of_them) == {"a": State.STARTING, "b": State.STARTING}
         await clock.advance(1)
-        assert (group.state, group.health.snapshot.reason) == (State.DISCONNECTED, supervisor.NO_CONTACT)
-        group.health.contact()
-        assert group.state is State.CONNECTED
+        assert states(all_of_them) == {"a": State.DISCONNECTED, "b": State.STARTING}
+        assert all_of_them.snapshots()[0].reason == supervisor.NO_CONTACT
+        await clock.advance(10)
+        assert states(all_of_them) == {"a": State.DISCONNECTED, "b": State.DISCONNECTED}
+        for health in all_of_them.healths():
+            health.contact()
+        assert set(states(all_of_them).values()) == {State.CONNECTED}
+
+
+async def test_case_7_each_run_has_a_minute_of_its_own() -> None:
+    clock = FakeClock()
+
+    async def fails_late(health: Health) -> None:
+        await clock.sleep(50)
+        raise ValueError
+
+    all_of_them = Supervisor(clock, Highest())
+    async with all_of_them.running():
+        await all_of_them.reconcile([plan(Runs(fails_late))])
+        await settle()
+        await clock.advance(51 + supervisor.FIRST_CONTACT_SECONDS - 1)
+        assert states(all_of_them) == {"main": State.STARTING}
+        await clock.advance(1)
+        assert states(all_of_them) == {"main": State.DISCONNECTED}
 
 
 async def test_case_7_contact_or_a_known_reason_outlasts_the_deadline() -> None:
@@ -450,9 +485,11 @@ async def test_case_7_contact_or_a_known_reason_outlasts_the_deadline() -> None:
         await asyncio.Event().wait()
 
     for work, reason in ((connects, ""), (loses, "the platform does not answer")):
-        async with Group(Runs(work), clock) as group:
+        all_of_them = Supervisor(clock, Highest())
+        async with all_of_them.running():
+            await all_of_them.reconcile([plan(Runs(work))])
             await clock.advance(supervisor.FIRST_CONTACT_SECONDS)
-            assert group.health.snapshot.reason == reason
+            assert all_of_them.snapshots()[0].reason == reason
 
 
 async def test_case_41_a_run_that_ended_is_never_connected_whatever_was_reported() -> None:
@@ -484,7 +521,20 @@ async def test_stopping_cuts_a_wait_short() -> None:
     async with Group(Runs(fails(ValueError())), clock) as group:
         assert group.state is State.BACKOFF
     assert [group.state] == [State.STOPPED]
-    assert group.task.cancelled()
+    assert clock.waits() == []
+
+
+async def test_a_run_that_has_just_ended_when_it_is_stopped_has_no_successor() -> None:
+    clock, component = FakeClock(), Runs(connects, connects)
+    async with Group(component, clock) as group:
+        task = group.supervised._task
+        assert task is not None
+        task.cancel()  # whoever it was
+        while not task.done():
+            await asyncio.sleep(0)
+        await group.supervised.stop()
+        await clock.advance(10)
+        assert component.started == 1
 
 
 # --- all accounts ----------------------------------------------------------------------------------------

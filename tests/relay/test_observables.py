@@ -15,7 +15,6 @@ from bridge.health import Health, Snapshot, State
 from bridge.paths import Home
 from bridge.relay.account import Account
 from bridge.store.contract import CountsOf
-from bridge.supervisor import run_once
 from tests.relay.harness import (
     NAME,
     OWNER,
@@ -86,7 +85,7 @@ async def test_the_ends_of_receiving_are_the_states_and_the_last_success_stays()
 
         channel.receive = receive  # type: ignore[method-assign]  # looks at the state before each poll
         async with asyncio.TaskGroup() as tasks:
-            running = tasks.create_task(run_once(here.account, health, clock))
+            running = tasks.create_task(here.account.run(health))
             while len(seen) < 4:
                 await settle()
                 await clock.advance(30)

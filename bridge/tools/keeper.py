@@ -199,6 +199,8 @@ def _prctl() -> Callable[[int, int], object]:
 
 
 def main(life: int, status: int, argv: Sequence[str]) -> None:
+    for ours in (life, status):
+        os.set_inheritable(ours, False)
     _prctl()(_SUBREAPER, 1)
     Keeper(life, status).run(argv)
 

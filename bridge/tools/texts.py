@@ -23,6 +23,12 @@ def cut_text(text: str, most_bytes: int = OUTPUT_BYTES) -> str:
     return cut(text.encode(errors="replace"), most_bytes).decode(errors="replace")
 
 
+def cut_end_text(text: str, most_bytes: int) -> str:
+    """The end of ``text``, cut between characters."""
+    data = text.encode(errors="replace")[-most_bytes:]
+    return data.decode(errors="ignore")
+
+
 def from_terminal(data: bytes) -> str:
     """What a program wrote as plain text: no colours, line ends as ours, other controls as U+FFFD."""
     text = _SEQUENCE.sub("", data.decode(errors="replace"))

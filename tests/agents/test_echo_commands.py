@@ -147,7 +147,7 @@ async def test_files_are_listed_read_and_written_by_tools(talker: Talker) -> Non
     assert (await talker.say('read "my notes.txt"')).answer == "two words\n"
     assert (await talker.say("list nowhere")).answer == "It did not work: No such file or directory."
     (talker.cwd / "long").write_text("x" * 70_000)
-    assert (await talker.say("read long")).answer.endswith("x\n…")
+    assert (await talker.say("read long")).answer.endswith("x\n[lines 1 to 1; line 1 is cut]\n…")
 
 
 async def test_a_denied_call_is_told(talker: Talker) -> None:

@@ -74,6 +74,11 @@ async def test_streams_are_joined_or_left_out_as_told(tmp_path: Path, mark: str)
         assert await process.stdout.read() == b""
 
 
+async def test_a_program_has_no_descriptors_but_its_streams(tmp_path: Path, mark: str) -> None:
+    async with running(tmp_path, mark, "ls /proc/$$/fd; true") as process:
+        assert (await process.stdout.read()).split() == [b"0", b"1", b"2"]
+
+
 async def test_a_line_may_be_as_long_as_told(tmp_path: Path, mark: str) -> None:
     script = "head -c 100000 /dev/zero | tr '\\0' x; echo"
     async with running(tmp_path, mark, script, line_bytes=200_000) as process:

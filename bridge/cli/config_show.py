@@ -57,8 +57,9 @@ def shown(where: Home) -> tuple[Table, Notes]:
     tables: Table = {
         name: _shown(getattr(config, name), (name,), notes)
         for name in type(config).model_fields
-        if name not in ("agents", "channels")
+        if name not in ("mcp", "agents", "channels")
     }
+    tables["mcp"] = {name: _shown(server, ("mcp", name), notes) for name, server in config.mcp.items()}
     tables["agents"] = _agents(config, where, notes)
     tables["channels"] = {}
     for account in accounts(config, where, registry.channels(), os.environ):
@@ -140,6 +141,8 @@ def _masked(value: Any) -> Any:
             return {name: _masked(part) for name, part in parts.items() if part is not None}
         case tuple() | list():
             return [_masked(one) for one in value]
+        case dict():
+            return {key: _masked(part) for key, part in value.items()}
         case Enum():
             return value.value
         case datetime():

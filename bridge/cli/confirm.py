@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from bridge.paths import Home
 
 YES, NO, NOT_ASKED = 0, 1, 2
-CODES = "Exit codes: 0 yes; 1 no, or no answer in time; 2 not asked, or nobody knows the answer; 3 no daemon runs."
+CODES = (
+    "Exit codes: 0 yes; 1 no, or no answer in time; 2 not asked, or nobody knows the answer; "
+    "3 no daemon runs."
+)
 MOST_SECONDS = 14_400
 ENDS = {
     "yes": (YES, "yes"),

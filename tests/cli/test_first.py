@@ -20,6 +20,21 @@ def where(tmp_path: Path) -> Home:
     return Home(tmp_path / "home")
 
 
+@pytest.fixture(autouse=True)
+def _one_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "agents", lambda: Agents("echo"))
+
+
+class Agents:
+    """Those that are installed."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = list(names)
+
+    def names(self) -> list[str]:
+        return self._names
+
+
 @pytest.fixture
 def typed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     """Let a person type these lines; returns the questions."""
@@ -120,13 +135,6 @@ def test_a_wrong_line_is_an_error_with_its_key(lines: str, words: str, where: Ho
 
 
 def test_several_agents_are_a_question(where: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Agents:
-        def __init__(self, *names: str) -> None:
-            self._names = list(names)
-
-        def names(self) -> list[str]:
-            return self._names
-
     monkeypatch.setattr(registry, "agents", lambda: Agents("acp", "echo"))
     lines = f"channel=console\nport={any_port()}\n"
     assert first(where, Given(lines))["agent"] == "echo"

@@ -59,8 +59,16 @@ class Endpoint:
     async def _open(self) -> httpx2.AsyncHTTPTransport:
         async with self._opening:
             if self._pool is None:
-                trusted = await asyncio.to_thread(ssl.create_default_context)  # reads hundreds of files
                 self._pool = httpx2.AsyncHTTPTransport(
-                    verify=trusted, trust_env=False, limits=_LIMITS, proxy=self.settings.proxy or None
+                    verify=await self._trusted(),
+                    trust_env=False,
+                    limits=_LIMITS,
+                    proxy=self.settings.proxy or None,
                 )
             return self._pool
+
+    async def _trusted(self) -> ssl.SSLContext:
+        """Whom the system trusts; nobody where nothing is encrypted, as that takes hundreds of files to read."""
+        if any(one.startswith("https:") for one in (self.settings.address, self.settings.proxy)):
+            return await asyncio.to_thread(ssl.create_default_context)
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

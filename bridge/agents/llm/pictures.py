@@ -51,15 +51,22 @@ def _read(path: Path, file: TurnFile) -> Picture | str:
     One whose size could not be read when it came is broken.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(handle, "rb") as stream:
-            data = stream.read(MOST_BYTES + 1)
+        data = _bytes(path)
     except (OSError, ValueError):  # ValueError: a NUL in the path
         return GONE
     if len(data) > MOST_BYTES:
         return TOO_LARGE
     mime = _mime(data) if file.pixels else ""
     return Picture(data, mime) if mime else OTHER_KIND
+
+
+def _bytes(path: Path) -> bytes:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        with open(handle, "rb", closefd=False) as stream:  # which refuses a folder
+            return stream.read(MOST_BYTES + 1)
+    finally:
+        os.close(handle)
 
 
 def _mime(data: bytes) -> str:

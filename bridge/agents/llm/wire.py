@@ -30,14 +30,17 @@ class Watch:
     """
 
     def __init__(self, clock: Clock, first_byte_seconds: float, silence_seconds: float) -> None:
-        self._clock, self._silence_seconds = clock, silence_seconds
-        self._due = clock.monotonic() + first_byte_seconds
+        self._clock = clock
+        self._first_byte_seconds, self._silence_seconds = first_byte_seconds, silence_seconds
+        self._due = 0.0
+        self._heard = asyncio.Event()
         self._is_paused = False
         self.began = self.is_whole = self.is_counted = False
 
     def heard(self) -> None:
         """The endpoint has shown itself: the time of its silence begins anew."""
         self._due = self._clock.monotonic() + self._silence_seconds
+        self._heard.set()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -54,20 +57,31 @@ class Watch:
         result = None
         async with asyncio.TaskGroup() as tasks:
             scope = asyncio.timeout(None)
-            guard = tasks.create_task(self._guard(scope))
+            guards = [tasks.create_task(guard(scope)) for guard in (self._first, self._silence)]
             try:
                 async with scope:
                     result = await work
             except TimeoutError:
                 if not scope.expired():
                     raise
-            guard.cancel()
+            for guard in guards:
+                guard.cancel()
         return result
 
-    async def _guard(self, scope: asyncio.Timeout) -> None:
+    async def _first(self, scope: asyncio.Timeout) -> None:
+        await self._clock.sleep(self._first_byte_seconds)
+        if not self._heard.is_set():
+            _end(scope)
+
+    async def _silence(self, scope: asyncio.Timeout) -> None:
+        await self._heard.wait()
         while (left := self._due - self._clock.monotonic()) > 0 or self._is_paused:
             await self._clock.sleep(max(left, 1.0))
-        scope.reschedule(asyncio.get_running_loop().time())
+        _end(scope)
+
+
+def _end(scope: asyncio.Timeout) -> None:
+    scope.reschedule(asyncio.get_running_loop().time())
 
 
 class Wire(httpx2.AsyncBaseTransport):

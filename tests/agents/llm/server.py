@@ -52,6 +52,7 @@ class ModelServer:
         self.asked: list[Asked] = []
         self.models = Reply([b'{"data": [{"id": "small"}, {"id": "large"}]}'], headers=JSON)
         self.gone = 0  # clients that hung up before their answer's end
+        self.stalled = 0  # answers that wait
         self.address = ""
 
     @property
@@ -86,7 +87,11 @@ class ModelServer:
             for at, piece in enumerate(reply.pieces):
                 if isinstance(piece, Stall):
                     piece.reached.set()
-                    await piece.go.wait()
+                    self.stalled += 1
+                    try:
+                        await piece.go.wait()
+                    finally:
+                        self.stalled -= 1
                 elif isinstance(piece, Cut):
                     assert request.transport is not None
                     request.transport.abort()

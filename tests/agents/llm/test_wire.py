@@ -143,6 +143,7 @@ async def test_while_the_endpoint_is_not_listened_to_it_is_not_silent() -> None:
     async with asyncio.TaskGroup() as tasks:
         working = tasks.create_task(seen.limit(_for_ever()))
         await settle()
+        seen.heard()
         with seen.paused():
             await clock.advance(100)
             assert not working.done()

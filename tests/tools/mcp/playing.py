@@ -1,12 +1,13 @@
 """A real MCP server, written with the SDK's own server side, and every fault that one may have.
 
-``python playing.py WAY WORD …``: WAY is ``stdio``, or the port of the loopback that it listens on; WORDs are
-the faults. It imports nothing of ours, and is run as a program of its own.
+``python playing.py WAY WORD …``: WAY is ``stdio``, or ``http`` on a port of the loopback that it prints;
+WORDs are the faults. It imports nothing of ours, and is run as a program of its own.
 """
 
 import asyncio
 import base64
 import os
+import socket
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -128,7 +129,7 @@ async def change(context: Context, given: dict[str, Any]) -> types.CallToolResul
 
 
 async def flood(context: Context, given: dict[str, Any]) -> types.CallToolResult:
-    for number in range(20_000):
+    for number in range(1000):
         await context.session.report_progress(number)
     return text("done")
 
@@ -217,8 +218,11 @@ async def over_stdio() -> None:
             await server.run(read, write, options)
 
 
-def over_http(port: int) -> None:
+def over_http() -> None:
     import uvicorn
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    print(listening.getsockname()[1], flush=True)
 
     app: Any = made().streamable_http_app()
     if "closed" in WORDS:
@@ -232,7 +236,7 @@ def over_http(port: int) -> None:
                 await send({"type": "http.response.start", "status": 401, "headers": []})
                 await send({"type": "http.response.body", "body": b"who?"})
 
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="error")
+    uvicorn.Server(uvicorn.Config(app, log_level="critical")).run(sockets=[listening])
 
 
 def main() -> None:
@@ -249,7 +253,7 @@ def main() -> None:
     if sys.argv[1] == "stdio":
         asyncio.run(over_stdio())
     else:
-        over_http(int(sys.argv[1]))
+        over_http()
 
 
 if __name__ == "__main__":

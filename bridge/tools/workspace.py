@@ -20,7 +20,7 @@ DAEMONS = "Those files belong to the daemon."
 NOT_REGULAR = "That is no regular file."
 CHANGED = "The file changed meanwhile: read it again."
 _STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # not held up by a pipe without a writer
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -48,7 +48,7 @@ class Workspace:
         self._root = -1
 
     def __enter__(self) -> "Workspace":
-        self._root = os.open(self._cwd, _FOLDER)
+        self._root = os.open(self._cwd, OPEN_FOLDER)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -86,9 +86,9 @@ class Workspace:
     def folder(self, path: str) -> Iterator[int]:
         """The folder ``path``, open to be listed; raises as ``spot``."""
         with self.spot(path) as spot:
-            opened = os.open(spot.name, _FOLDER, dir_fd=spot.folder)
+            opened = os.open(spot.name, OPEN_FOLDER, dir_fd=spot.folder)
         try:
-            if _identity(opened) == self._own:
+            if identity_of(opened) == self._own:
                 raise RefusedError(DAEMONS)
             yield opened
         finally:
@@ -132,7 +132,7 @@ class Workspace:
         os.close(folders.pop())
 
     def _check(self, folder: int, name: str) -> None:
-        if self._own is not None and name != OWN_WORKSPACE and _identity(folder) == self._own:
+        if self._own is not None and name != OWN_WORKSPACE and identity_of(folder) == self._own:
             raise RefusedError(DAEMONS)
 
     def _follow(self, target: str, folders: list[int], todo: list[str], links: int) -> None:
@@ -213,7 +213,8 @@ def _check_regular(found: os.stat_result) -> None:
         raise RefusedError(NOT_REGULAR)
 
 
-def _identity(folder: int) -> Identity:
+def identity_of(folder: int) -> Identity:
+    """That of an open folder."""
     found = os.fstat(folder)
     return found.st_dev, found.st_ino
 

@@ -351,7 +351,7 @@ def test_while_a_folder_is_exchanged_for_a_link_nothing_outside_is_read_written_
 def test_where_a_folder_can_only_be_opened_to_be_read_it_works_the_same(
     cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_STEP", module._FOLDER)
+    monkeypatch.setattr(module, "_STEP", module.OPEN_FOLDER)
     with Workspace(cwd) as workspace:
         workspace.write("a/b/c", b"x")
         assert read(workspace, "a/b/c") == b"x"

@@ -87,15 +87,20 @@ class Guard:
     Args:
         allow: ``host`` or ``host:port`` entries, exact, by which the operator lifts every rule.
         lookup: the one source of addresses.
+        plain: public addresses pass without encryption, too.
     """
 
-    def __init__(self, allow: Iterable[str] = (), lookup: Lookup = system_lookup) -> None:
+    def __init__(
+        self, allow: Iterable[str] = (), lookup: Lookup = system_lookup, *, plain: bool = False
+    ) -> None:
         self._allowed = frozenset(entry.strip().lower() for entry in allow)
         self._lookup = lookup
+        self._plain = plain
 
     def allowing(self, allow: Iterable[str]) -> "Guard":
         """This guard with more entries allowed."""
-        return Guard([*self._allowed, *allow], self._lookup)
+        more = [*allow]
+        return Guard([*self._allowed, *more], self._lookup, plain=self._plain) if more else self
 
     async def addresses(self, url: URL) -> list[str]:
         """The addresses to connect to for ``url``: never empty, all judged, from one lookup.
@@ -105,7 +110,7 @@ class Guard:
         """
         host = (url.raw_host or "").rstrip(".").lower()
         allowed = self._allows(host, url.port)
-        if reason := _refusal(url, host, allowed):
+        if reason := _refusal(url, host, allowed or self._plain):
             raise UnreachableError(f"{host or 'an address'} is not requested: {reason}")
         found = [host] if _is_literal(host) else await self._find(host, url.port or 0)
         for address in [] if allowed else found:
@@ -127,12 +132,12 @@ class Guard:
         return found
 
 
-def _refusal(url: URL, host: str, allowed: bool) -> str | None:
+def _refusal(url: URL, host: str, plain: bool) -> str | None:
     if not host or url.scheme not in _SECURE | _PLAIN:
         return "it is not a web address"
     if url.raw_user is not None or url.raw_password is not None:
         return "it carries a login"
-    if url.scheme in _PLAIN and not allowed:
+    if url.scheme in _PLAIN and not plain:
         return "it is not encrypted"
     if ":" not in host and _NUMBER.match(host.rpartition(".")[2]) and not _is_literal(host):
         return "it is an odd spelling of an address"

@@ -115,6 +115,16 @@ async def test_only_plain_encrypted_web_addresses_pass(url: str) -> None:
     await refused(answers(PUBLIC), url)
 
 
+async def test_where_it_may_be_unencrypted_only_that_is_lifted() -> None:
+    async def lookup(host: str, _port: int) -> Sequence[str]:
+        return ["10.0.0.1"] if host == "inner.example" else [PUBLIC]
+
+    guard = Guard(lookup=lookup, plain=True).allowing(["other.example"])
+    assert await guard.addresses(URL("http://e.example/")) == [PUBLIC]
+    for url in ("http://inner.example/", "http://127.0.0.1/", "http://a:b@e.example/", "ftp://e.example/"):
+        await refused(guard, url)
+
+
 async def test_a_name_without_address_is_refused() -> None:
     async def lookup(_host: str, _port: int) -> Sequence[str]:
         raise OSError("no such name")

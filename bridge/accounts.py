@@ -20,12 +20,14 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, SecretStr
 
+from bridge import registry
 from bridge.channel.spec import ChannelCredentials, ChannelSettings, ChannelSpec
 from bridge.config import Config
 from bridge.errors import ConfigError
 from bridge.ids import AccountId
 from bridge.logs import register_secret
 from bridge.paths import Home, plain_name, read_private, unread
+from bridge.profiles import Profiles
 from bridge.tables import TableError, validate
 
 R = TypeVar("R")
@@ -75,15 +77,22 @@ class Channels(Protocol):
 
 
 def accounts(
-    config: Config, home: Home, channels: Channels, environ: Mapping[str, str]
+    config: Config,
+    home: Home,
+    channels: Channels,
+    environ: Mapping[str, str],
+    profiles: Profiles | None = None,
 ) -> list[AccountSetup | BrokenAccount]:
     """All accounts, sorted by id. Secrets that were read are registered, so that no log shows them.
+
+    ``profiles`` are the agents that they may name; without, those of ``config``.
 
     Raises:
         ExhaustedError: no account's mistake, so none is told to be broken.
     """
     found: list[AccountSetup | BrokenAccount] = []
     known = channels.names()
+    agents = profiles or Profiles(config, home, registry.agents())
     for channel in {*config.channels, *known}:
         tables = config.channels.get(channel, {})
         if channel not in known:
@@ -95,7 +104,7 @@ def accounts(
             found.append(_broken(channel, "discovery-error", str(error)))
             continue
         if tables:
-            found += _of_channel(channels, channel, config, home, environ)
+            found += _of_channel(channels, channel, config, home, environ, agents)
     return sorted(found, key=lambda account: account.id)
 
 
@@ -114,7 +123,12 @@ def unused_credentials(config: Config, home: Home, channels: Channels) -> list[s
 
 
 def _of_channel(
-    channels: Channels, channel: str, config: Config, home: Home, environ: Mapping[str, str]
+    channels: Channels,
+    channel: str,
+    config: Config,
+    home: Home,
+    environ: Mapping[str, str],
+    agents: Profiles,
 ) -> list[AccountSetup | BrokenAccount]:
     tables = config.channels[channel]
     try:
@@ -122,7 +136,7 @@ def _of_channel(
     except ConfigError as error:
         return [_broken(channel, name, f"{home.config}: channels.{channel}: {error}") for name in tables]
     shared = config.daemon.workspace
-    return [_account(home, spec, name, table, shared, environ) for name, table in tables.items()]
+    return [_account(home, spec, name, table, shared, environ, agents) for name, table in tables.items()]
 
 
 def _with_credentials(home: Home, channel: str) -> set[str]:
@@ -150,6 +164,7 @@ def _account(
     table: Mapping[str, Any],
     shared_workspace: str,
     environ: Mapping[str, str],
+    agents: Profiles,
 ) -> AccountSetup | BrokenAccount:
     where = f"channels.{spec.name}.{_shown(name)}"
     own = {key: value for key, value in table.items() if key != "credentials"}
@@ -163,6 +178,7 @@ def _account(
     if settings is not None:
         named = settings
         noted(told, lambda: check_ids(named, f"{home.config}: {where}"))
+        told += agents.check(named, f"{home.config}: {where}")
         workspace = noted(told, lambda: _workspace(named.workspace, where, shared_workspace, home))
     secrets = noted(told, lambda: _credentials(home, spec, name, table.get("credentials", {}), environ))
     if told or settings is None or workspace is None or secrets is None:

@@ -26,11 +26,18 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _folders(value: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(one.startswith(("/", "~")) and one.isprintable() for one in value):
+        raise ValueError('must be folders by their absolute paths, or from the home on, such as ["~/work"]')
+    return value
+
+
 class DaemonTable(Table):
     """``[daemon]``"""
 
     workspace: str = ""  # the default cwd of sessions; "": <home>/workspace
     agent: str = "echo"
+    folders: Annotated[tuple[str, ...], AfterValidator(_folders)] = ()  # that /dir may go to, with all below
     stop_seconds: Seconds = 8.0
 
 

@@ -155,7 +155,14 @@ class Daemon:
             owners = self._owners(store)
             await owners.recover()
             planner = Planner(
-                self._home, self._clock, store, http, self._disk, self._meter, ahead=owners.ahead
+                self._home,
+                self._clock,
+                store,
+                http,
+                self._disk,
+                self._meter,
+                ahead=owners.ahead,
+                profiles=self._profiles,
             )
             try:
                 await self._serve(store, planner, owners, agents, ready)
@@ -445,7 +452,7 @@ async def upkeep(store: Store, config: Config, home: Home, clock: Clock) -> None
 
 def needs_restart(before: Config, after: Config) -> list[str]:
     """The tables that changed in a setting that no account takes up by itself."""
-    of_accounts = {"daemon": {"workspace"}, "web": {"public_url"}, "store": {"max_waiting"}}
+    of_accounts = {"daemon": {"workspace", "folders"}, "web": {"public_url"}, "store": {"max_waiting"}}
     return [
         table
         for table in ("daemon", "web", "store", "sessions", "log")

@@ -25,6 +25,7 @@ from bridge.media.outbox import NotCopied, copy
 from bridge.media.sniff import sniff_file
 from bridge.meter import AccountMeter, Meter
 from bridge.paths import Home
+from bridge.profiles import Profiles
 from bridge.protocol import ours
 from bridge.relay.account import RETRY_LATER, Account
 from bridge.relay.ahead import NOBODY, Ahead
@@ -218,6 +219,7 @@ class Planner:
     meter: Meter
     rng: random.Random = field(default_factory=random.SystemRandom)  # each takes kilobytes
     ahead: Callable[[AccountId, ChannelSettings], Ahead] = lambda _, __: NOBODY  # the daemon's own parts
+    profiles: Profiles | None = None  # the agents that there are; None: those of the settings that are read
     _workspaces: frozenset[str] = field(default=frozenset(), init=False)  # that the settings name
 
     def read(self) -> Wanted:
@@ -242,7 +244,7 @@ class Planner:
     def plans(self, config: Config) -> list[Plan]:
         """All accounts as ``config`` wants them. Reads credentials: blocking, briefly."""
         channels = registry.channels()
-        found = accounts(config, self.home, channels, os.environ)
+        found = accounts(config, self.home, channels, os.environ, self.profiles)
         self.meter.keep(one.id for one in found)
         shared = config.shared
         for line in unused_credentials(config, self.home, channels):
@@ -292,7 +294,8 @@ class Planner:
             if isinstance(settings.senders, tuple)
             else ours.Senders(settings.senders),
         )
-        used = (config.limits, config.media, config.store.max_waiting, config.web.public_url)
+        daemon, store = config.daemon, config.store
+        used = (config.limits, config.media, store.max_waiting, config.web.public_url, daemon.folders)
         return Plan(first, (account, *used), self._build(account, config) if settings.enabled else None)
 
     def _build(self, account: AccountSetup, config: Config) -> Callable[[], Served]:

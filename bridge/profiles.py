@@ -5,10 +5,12 @@ Without that key the profile's own name does. An installed agent without a table
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from bridge.agents.contract import AgentSettings, AgentSpec
+from bridge.channel.spec import ChannelSettings, RemoteTools
 from bridge.config import Config
 from bridge.errors import ConfigError
 from bridge.paths import Home
@@ -40,6 +42,7 @@ class Profiles:
     def __init__(self, config: Config, home: Home, installed: Installed) -> None:
         self.default = config.daemon.agent
         self._tables, self._path, self._installed = config.agents, home.config, installed
+        self._own_tools: dict[str, bool] = {}
 
     def names(self) -> list[str]:
         """The default and those that have a table, in order."""
@@ -65,3 +68,49 @@ class Profiles:
         except ConfigError as error:
             raise ConfigError(f"{self._path}: {where}: {error}") from error
         return Profile(name, spec, validate(spec.settings, own, self._path, where))
+
+    def check(self, settings: ChannelSettings, where: str) -> list[str]:
+        """What is wrong with the agents that an account, the table ``where``, names. Blocking.
+
+        What is wrong with the default is told of it, not of each account.
+        """
+        wrong = [line for key in ("agent", "guest_agent") for line in self._unknown(settings, key, where)]
+        return wrong or list(self._misplaced(settings, where))
+
+    def _unknown(self, settings: ChannelSettings, key: str, where: str) -> Iterator[str]:
+        name = getattr(settings, key)
+        if name and name not in self._tables and name not in self._installed.names():
+            known = ", ".join(self.names())
+            text = (
+                f"there is no agent {name!r}; known are {known}: name one, or add [agents.{name}] and restart"
+            )
+            yield f"{where}.{key}: {text}"
+        elif name:
+            try:
+                self.read(name)
+            except ConfigError as error:
+                yield str(error)
+
+    def _misplaced(self, settings: ChannelSettings, where: str) -> Iterator[str]:
+        """An agent with tools of its own answers only where there are tools."""
+        agent, tools = settings.agent or self.default, settings.remote_tools is RemoteTools.OWNER
+        guest = settings.guest_agent or agent
+        if settings.agent and not tools and self._has_own_tools(agent):
+            yield (
+                f'{where}.agent: {agent} has tools of its own, so it answers where remote_tools = "owner": '
+                "set that, or name another"
+            )
+        elif (settings.guests or not tools) and self._has_own_tools(guest):
+            text = "name another" if settings.guest_agent else 'say who does, such as guest_agent = "echo"'
+            yield (
+                f"{where}.guest_agent: {guest} has tools of its own, so it answers nobody but the owner with "
+                f"tools: {text}"
+            )
+
+    def _has_own_tools(self, name: str) -> bool:
+        if name not in self._own_tools:
+            try:
+                self._own_tools[name] = self.read(name).spec.own_tools
+            except ConfigError:  # told elsewhere
+                return False
+        return self._own_tools[name]

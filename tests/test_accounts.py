@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from bridge import logs
+from bridge import logs, registry
 from bridge.accounts import AccountSetup, BrokenAccount, accounts, unused_credentials
 from bridge.channel import ChannelCredentials, ChannelSettings, ChannelSpec, Limit, Unit
 from bridge.config import Config, DaemonTable
 from bridge.errors import ConfigError, ExhaustedError
 from bridge.paths import Home, write_private
+from bridge.profiles import Profiles
 from tests.scarce import no_descriptors
 
 SECRET = "s3cret-s3cret"
@@ -327,8 +328,15 @@ def test_an_account_whose_name_is_too_long_for_a_file_fails_alone(home: Home) ->
 def test_that_the_system_has_no_descriptors_is_no_fault_of_an_account(home: Home, channel: str) -> None:
     keep(home, "main", {"token": SECRET})
     config = Config(channels={channel: {"main": {}}})
+    profiles = Profiles(config, home, registry.agents())
     with no_descriptors(), pytest.raises(ExhaustedError):
-        accounts(config, home, Channels(), {})
+        accounts(config, home, Channels(), {}, profiles)
+
+
+def test_an_account_that_names_an_agent_which_is_none_is_broken(home: Home) -> None:
+    keep(home, "main", {"token": SECRET})
+    (found,) = read(home, {"pigeon": {"main": {"agent": "nobody"}}})
+    assert "channels.pigeon.main.agent: there is no agent 'nobody'; known are echo" in reason(found)
 
 
 def test_an_unknown_channel_is_told_with_what_is_near_or_installed(home: Home) -> None:

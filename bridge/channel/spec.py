@@ -54,14 +54,18 @@ class ChannelSettings(BaseModel):
     """What every account has: one table ``[channels.<channel>.<account>]``. Adapters add their own keys.
 
     ``user_ids`` is a regular expression that every user's id of the platform fits, where they have a form.
+    ``guests``: whether anybody else than the owner can write, or the owner in a group.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     user_ids: ClassVar[str] = ""
+    guests: ClassVar[bool] = True
 
     enabled: bool = True
     workspace: str = ""
     owner: str = ""
+    agent: str = ""  # who answers the owner where they have tools; "": the daemon's
+    guest_agent: str = ""  # who answers everybody else; "": the same
     senders: Literal["owner", "anyone"] | tuple[str, ...] = "owner"
     messages_per_minute: Annotated[int, Field(ge=0, le=10_000)] = 0
     turns_per_day: Annotated[int, Field(ge=0, le=100_000)] = 0

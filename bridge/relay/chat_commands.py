@@ -123,6 +123,8 @@ class Commands:
         lines = [asked.say(Text.HELP)]
         if self._work.policy.is_owner(asked.message):
             lines.append(asked.say(Text.HELP_OWNER))
+        if self._work.policy.grants_tools(asked.message):
+            lines.append(asked.say(Text.HELP_TOOLS))
         return "\n".join(lines)
 
 

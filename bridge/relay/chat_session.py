@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 
 from bridge.clock import unix_ms
 from bridge.errors import SessionError
@@ -13,12 +15,24 @@ from bridge.protocol import ours
 from bridge.relay import turn
 from bridge.relay.session import Authority, Session, attach_session, open_session
 from bridge.relay.work import Work
-from bridge.store.contract import BindSession, BoundSession, SessionOf, UnbindSession
+from bridge.store.contract import (
+    BindSession,
+    BoundSession,
+    Choose,
+    Chosen,
+    ChosenIn,
+    SessionOf,
+    UnbindSession,
+)
 
 CLEAR_SECONDS = 10.0
 KEEP_SECONDS = 60  # how much longer than we the server waits for an answer, so that our limit is the one
 # What a server says of a session that cannot be taken up: a new one takes its place.
 _NOT_STORED = frozenset({"session_not_found", "unsupported"})
+
+
+class ChoiceGoneError(SessionError):
+    """What was chosen in the conversation is not there any more, and is chosen no more."""
 
 
 class ChatSession:
@@ -27,7 +41,7 @@ class ChatSession:
     def __init__(self, key: ConversationKey, work: Work) -> None:
         self._key, self._work = key, work
         self._session: Session | None = None
-        self._authority: Authority | None = None
+        self.authority: Authority | None = None  # of the session that was open last
         self.owner = False
 
     @property
@@ -35,18 +49,58 @@ class ChatSession:
         return self._session is not None
 
     async def ready(self, authority: Authority) -> Session:
-        """The session: as it is, taken up again, or a new one where the authority changed.
+        """The session: as it is, taken up again, or a new one where its rights changed.
 
         A stranger's that was idle for too long is replaced, too: nobody goes on with what was said in it.
+        What was chosen in a conversation with tools holds, whatever is set.
+
+        Raises:
+            ChoiceGoneError: it cannot.
+            SessionError: the server refuses, or is gone.
         """
-        if self._session is not None and self._session.alive and self._authority == authority:
-            return self._session
+        chosen = await self.chosen() if authority.tools else Chosen()
+        if chosen == Chosen():
+            return await self._ready(authority)
+        try:
+            return await self._ready(await self._with(authority, chosen))
+        except SessionError as error:
+            if error.code != "invalid_request":
+                raise
+            await self._ready(authority)  # or that is not what is wrong
+            await self._work.store.do(Choose(self._work.account, self._key, Chosen()))
+            raise ChoiceGoneError("what was chosen in the chat is not there any more", error.code) from error
+
+    async def chosen(self) -> Chosen:
+        """What was chosen in the conversation."""
+        return await self._work.store.get(ChosenIn(self._work.account, self._key))
+
+    async def _with(self, authority: Authority, chosen: Chosen) -> Authority:
+        """Raises SessionError: the folder may not be chosen any more."""
+        if chosen.cwd and not await asyncio.to_thread(self._work.folders.allows, Path(chosen.cwd)):
+            raise SessionError("the folder that was chosen is not allowed any more", "invalid_request")
+        return replace(
+            authority,
+            agent=chosen.agent or authority.agent,
+            model=chosen.model,
+            mode=chosen.mode,
+            cwd=chosen.cwd or authority.cwd,
+        )
+
+    async def _ready(self, due: Authority) -> Session:
+        session, before = self._session, self.authority
+        if session is not None and session.alive and before is not None and before.can_become(due):
+            await self._adapt(session, before, due)
+            if before.as_text() != due.as_text():
+                await self._bind(session, due)
+            return session
         await self.close()
         bound = await self.bound()
-        if bound is not None and bound.authority == authority.as_text() and not self.is_over(bound):
-            await self._take_up(authority, bound)
+        if bound is not None and not self.is_over(bound):
+            before = Authority.from_text(bound.authority)
+            if before.can_become(due):
+                await self._take_up(before, due, bound)
         if self._session is None:
-            await self._open(authority)
+            await self._open(due)
         assert self._session is not None  # noqa: S101 - one of the two has set it
         return self._session
 
@@ -78,24 +132,38 @@ class ChatSession:
     def _is_idle(self, bound: BoundSession) -> bool:
         return self._now_ms() - bound.used_ms >= self._work.limits.idle_seconds * 1000
 
-    async def _take_up(self, authority: Authority, bound: BoundSession) -> None:
-        """Attach to the stored session, unless it is gone."""
-        try:
-            session, _ = await attach_session(self._work.server, authority, bound.session_id)
-        except SessionError as error:
-            if error.code not in _NOT_STORED:
-                raise
+    async def _take_up(self, before: Authority, due: Authority, bound: BoundSession) -> None:
+        """Attach to the stored session, unless it is gone.
+
+        Its folder may be the one that is due already: a crash can fall between its change and our record.
+        """
+        for cwd in dict.fromkeys((before.cwd, due.cwd)):
+            here = replace(due, cwd=cwd)
+            try:
+                session, _ = await attach_session(self._work.server, here, bound.session_id)
+            except SessionError as error:
+                if error.code not in _NOT_STORED:
+                    raise
+                continue
+            self._session, self.authority = session, here
+            await self._adapt(session, here, due)
+            if self._is_idle(bound) or bound.authority != due.as_text():
+                await self._bind(session, due)
             return
-        self._session, self._authority = session, authority
-        if self._is_idle(bound):
-            await self._bind(session, authority)
+
+    async def _adapt(self, session: Session, before: Authority, due: Authority) -> None:
+        """Have the session go on as it is due now: with whom, and where."""
+        moved = due.cwd if due.cwd != before.cwd else None
+        if moved or session.chosen != due.chosen:
+            await session.configure(due.agent, due.model, due.mode, moved)
+        self.authority = due
 
     async def _open(self, authority: Authority) -> None:
         channel, _, account = self._work.account.partition(":")
         chat = ours.Chat(channel=channel, account=account, conversation=turn.shown_key(self._key))
         keep_seconds = math.ceil(self._work.approval_seconds) + KEEP_SECONDS if authority.asks else 0
         session = await open_session(self._work.server, authority, chat, keep_seconds)
-        self._session, self._authority = session, authority  # closed, should the step fail
+        self._session, self.authority = session, authority  # closed, should the step fail
         await self._bind(session, authority)
 
     async def _bind(self, session: Session, authority: Authority) -> None:

@@ -14,7 +14,9 @@ from bridge.ids import ConversationKey, MessageId, SessionId
 from bridge.meter import TurnEnd
 from bridge.relay import received, turn
 from bridge.relay.asking import asking
-from bridge.relay.chat_session import ChatSession
+from bridge.relay.chat_session import ChatSession, ChoiceGoneError
+from bridge.relay.choices import ChoiceName, choice_in
+from bridge.relay.choosing import Choosing
 from bridge.relay.queue import Queue, together
 from bridge.relay.replies import Replies
 from bridge.relay.session import Authority, Ended, Session, TurnResult, attach_session
@@ -26,6 +28,8 @@ from bridge.store.change_steps import STOPPED
 from bridge.store.contract import BoundSession, MessageState, Start
 
 TYPING_SECONDS = 5.0
+CHOOSE_SECONDS = 90.0  # for an agent to start and tell what it offers
+CHOSEN = "chosen"  # the reason of a reply to a command that is done in its turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,8 @@ class Conversation:
     def arrived(self, message: Message) -> Coroutine[Any, Any, None] | None:
         """What has to be done about a message that was added while another is worked on."""
         working, when_busy = self._working, self._work.when_busy
+        if self._is_choice(message):
+            return None
         if when_busy is WhenBusy.INTERRUPT:
             stopped = self.stop(Text.REPLACED, before=message)
             return stopped.cancel_turn() if stopped is not None else None
@@ -228,7 +234,8 @@ class Conversation:
 
     async def _answer(self, working: Working) -> None:
         if self._work.when_busy is WhenBusy.COLLECT and not working.is_stopped:
-            working.take(together(self._queue, self._work.media(self._key).limits.max_files))
+            most_files = self._work.media(self._key).limits.max_files
+            working.take(together(self._queue, most_files, self._is_choice))
         async with working.going_on():
             await self._work_on(working)
         if working.left_a_turn:
@@ -241,6 +248,9 @@ class Conversation:
         message = working.message
         if message.state is MessageState.RUNNING:
             await self._recover(working)
+            return
+        if self._is_choice(message):
+            await self._choose(working)
             return
         policy, limits = self._work.policy, self._work.limits
         owner, tools = policy.is_owner(message.inbound), policy.grants_tools(message.inbound)
@@ -266,6 +276,29 @@ class Conversation:
                 await self._finish(working, result)
             case (text, limit):
                 await self._end(working, text, limit=limit)
+
+    def _is_choice(self, message: Message) -> bool:
+        """Whether it is a command that is done in its turn, by us and not by an agent."""
+        return choice_in(message.inbound, self._work.policy) is not None
+
+    async def _choose(self, working: Working) -> None:
+        """Do the command, and end its claim with the answer: after a crash in between it is done again."""
+        message, self._session.owner = working.message, True
+        command = choice_in(message.inbound, self._work.policy)
+        if command is None:
+            return
+        choosing = Choosing(self._key, self._work, self._session)
+        seconds = CHOOSE_SECONDS
+        if command.name is ChoiceName.COMPACT:
+            seconds = self._work.limits.owner_turn_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                said = await choosing.answer(command, self._replies.language([message]))
+        except (SessionError, TimeoutError) as error:
+            await self._failed(working, error)
+            return
+        working.end_turn()
+        await self._replies.tell([message], said, CHOSEN)
 
     async def _run(
         self, working: Working, tools: bool, time_limit: asyncio.Timeout
@@ -295,7 +328,7 @@ class Conversation:
                 if error.code or work.approvals is None or not work.approvals.has_asked(self._key):
                     raise
             await self._session.close()
-            authority, session_id = work.authority_of(tools), session.session_id
+            authority, session_id = self._session.authority or work.authority_of(tools), session.session_id
             found = await self._taken_up(working, authority, session_id, time_limit)
             return found or TurnResult(Ended.FAILED)
         except SessionError as error:
@@ -334,6 +367,7 @@ class Conversation:
                     message is None
                     or not self._queue.waits(message)
                     or not turn.is_text_alone(message.inbound)
+                    or self._is_choice(message)
                 ):
                     return
                 if not await self._may_begin(message, session):
@@ -367,7 +401,7 @@ class Conversation:
         )
         if isinstance(error, TimeoutError) or not error.code:
             await self._session.close()
-        await self._end(working, Text.FAILURE)
+        await self._end(working, Text.CHOICE_GONE if isinstance(error, ChoiceGoneError) else Text.FAILURE)
 
     async def _end(self, working: Working, text: Text, **values: object) -> None:
         """End the claims with a fixed text, but for those that were ended early: these have their own."""

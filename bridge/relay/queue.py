@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
@@ -75,10 +75,13 @@ class Queue:
         return claimed and message.message_id not in self.endings
 
 
-def together(queue: Queue, max_files: int) -> list[Message]:
+def together(
+    queue: Queue, max_files: int, alone: Callable[[Message], bool] = lambda _: False
+) -> list[Message]:
     """The messages at the head that one turn can answer, or was to when we died; the first in any case.
 
-    One that refers to another is the last of them, since a turn looks up one reference.
+    One that refers to another is the last of them, since a turn looks up one reference. What is to be
+    ``alone`` is no part of a turn.
     """
     if queue.head.state is MessageState.RUNNING:
         return list(takewhile(lambda one: one.session_id == queue.head.session_id, queue))
@@ -87,10 +90,10 @@ def together(queue: Queue, max_files: int) -> list[Message]:
     for one in queue:
         size += len(one.inbound.text.encode("utf-8", "surrogatepass"))
         files += len(one.inbound.files)
-        if taken and (not queue.waits(one) or size > TOGETHER_BYTES or files > max_files):
+        if taken and (not queue.waits(one) or alone(one) or size > TOGETHER_BYTES or files > max_files):
             break
         taken.append(one)
-        if one.inbound.reference or not queue.waits(one):
+        if one.inbound.reference or not queue.waits(one) or alone(one):
             break
     return taken
 

@@ -41,6 +41,16 @@ class Replies:
         said = say(text, address.language, **values)
         await self.store(messages, outbox.notice(said, address), text)
 
+    async def tell(self, messages: Sequence[Message], said: str, reason: str) -> None:
+        """End the claims with a text of ours that tells what others named, and so may be long."""
+        reply = outbox.compose(Content(said), self._address(messages), self._work.spec, self._work.caps)
+        await self.store(messages, reply, reason)
+
+    def language(self, messages: Sequence[Message]) -> Language:
+        """That of the last one which shows any."""
+        written = "\n".join(one.inbound.text for one in reversed(messages))
+        return language_of(written, self._work.language)
+
     async def say_missed(self, missed: Sequence[Message]) -> bool:
         """One notice lists them all, and ends the first. False: it was over, so nothing was said."""
         address = self._address(missed[:1])
@@ -84,12 +94,7 @@ class Replies:
 
     def _address(self, messages: Sequence[Message]) -> Address:
         inbound = messages[-1].inbound
-        return Address(self._key, inbound.to, inbound.reply_to, self._language(messages))
-
-    def _language(self, messages: Sequence[Message]) -> Language:
-        """That of the last one which shows any."""
-        written = "\n".join(one.inbound.text for one in reversed(messages))
-        return language_of(written, self._work.language)
+        return Address(self._key, inbound.to, inbound.reply_to, self.language(messages))
 
     def _now_ms(self) -> int:
         return unix_ms(self._work.clock.now())

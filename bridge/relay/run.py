@@ -30,6 +30,7 @@ from bridge.relay.claims import Claims
 from bridge.relay.contact import Health, OnlyTrouble, PlatformClock, ShownHealth
 from bridge.relay.conversations import Conversations
 from bridge.relay.delivery import Delivery, Terms
+from bridge.relay.folders import Folders
 from bridge.relay.intake import nothing_apart
 from bridge.relay.limits import SenderLimits
 from bridge.relay.live import Live
@@ -150,6 +151,9 @@ class Run:
             approvals=self._lasting.approvals if asks else None,
             approval_seconds=setup.settings.approval_seconds,
             meter=setup.meter,
+            agent=setup.settings.agent,
+            guest_agent=setup.settings.guest_agent or setup.settings.agent,
+            folders=Folders(setup.workspace, setup.config.daemon.folders, setup.home.root),
         )
 
     def _answer_for_daemon(self, message: Inbound) -> Said | None:

@@ -20,7 +20,6 @@ from bridge.protocol.events import (
     ErrorEvent,
     QueueSnapshot,
     SessionCleared,
-    SessionStarted,
     ToolCompleted,
     TurnCancelled,
     TurnCompleted,
@@ -36,15 +35,28 @@ from bridge.relay.live import Live
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """What a session is started with. A session whose authority differs from what is due is replaced.
+    """What a session is started with. A session whose rights differ from what is due is replaced.
 
-    ``asks``: its risky calls are put to the owner, one by one.
+    ``asks``: its risky calls are put to the owner, one by one. Who answers, with which model and in which
+    mode ("": the server's default), is no right: it changes in the session that there is.
     """
 
     tools: bool
     channel: str
     cwd: str
     asks: bool = False
+    agent: str = ""
+    model: str = ""
+    mode: str = ""
+
+    @property
+    def chosen(self) -> ours.Chosen:
+        return ours.Chosen(agent=self.agent, model=self.model, mode=self.mode)
+
+    def can_become(self, due: Authority) -> bool:
+        """Whether a session with this one may go on with ``due``. One with tools may change its folder."""
+        same = (self.tools, self.channel, self.asks) == (due.tools, due.channel, due.asks)
+        return same and (self.tools or self.cwd == due.cwd)
 
     def as_text(self) -> str:
         asks = [True] if self.asks else []  # as it was before there was any asking
@@ -71,6 +83,14 @@ class TurnResult:
     files: tuple[ReplyAttachment, ...] = ()
 
 
+class RefusedError(SessionError):
+    """The server refused to change a session; ``why`` is in its words, for the owner alone."""
+
+    def __init__(self, code: str, why: str) -> None:
+        super().__init__(f"the session server refused: {code}", code)
+        self.why = why
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """Where the session server is, and who we are to it."""
@@ -83,6 +103,7 @@ class Session:
     """A started session. Calls are approved by what it was granted, and as its owner says.
 
     ``running`` is the turn that it was taken up in, "" for none; ``replayed`` what was told of it then.
+    ``chosen`` is who answers, as the server last told it.
     """
 
     def __init__(
@@ -91,13 +112,16 @@ class Session:
         self._connection, self._exits = connection, exits
         self.session_id, self._tools = session_id, tools
         self.running = ""
+        self.chosen = ours.Chosen()
+        self._asking = False
         self.replayed: deque[ours.ServerEvent] = deque()
         self._turn_id, self._cancelled = "", False
         self._steers: dict[str, asyncio.Future[bool]] = {}
 
     @property
     def alive(self) -> bool:
-        return self._connection.alive
+        """Whether it can be used: it is connected, and no question was left without its answer."""
+        return self._connection.alive and not self._asking
 
     async def turn(
         self,
@@ -217,6 +241,42 @@ class Session:
         )
         await self._connection.send(message)
 
+    async def configure(
+        self,
+        agent: str | None = None,
+        model: str | None = None,
+        mode: str | None = None,
+        cwd: str | None = None,
+    ) -> ours.SessionConfigured:
+        """Change who answers from now on; without a change, ask what there is.
+
+        Raises:
+            SessionError: the session broke, or the server refused (``code`` tells; ``RefusedError`` why).
+        """
+        request_id, session_id = "channel-configure", self.session_id
+        asked = ours.SessionConfigure(
+            request_id=request_id, session_id=session_id, agent=agent, model=model, mode=mode, cwd=cwd
+        )
+        event = expect(await self._answer(asked), ours.SessionConfigured)
+        self.chosen = event.chosen or ours.Chosen()
+        return event
+
+    async def compact(self) -> ours.SessionCompacted:
+        """Have the agent sum up what was said; raises as ``configure``."""
+        asked = ours.SessionCompact(request_id="channel-compact", session_id=self.session_id)
+        return expect(await self._answer(asked), ours.SessionCompacted)
+
+    async def _answer(self, asked: ours.SessionConfigure | ours.SessionCompact) -> ours.ServerEvent:
+        """Cut off, it leaves the session unusable: nobody could tell its answer from another's."""
+        self._asking = True
+        await self._connection.send(asked)
+        while not _answers(event := await self._connection.next(), asked.request_id):
+            pass  # what is left of the turn before
+        self._asking = False
+        if isinstance(event, ErrorEvent):
+            raise RefusedError(event.code, event.message)
+        return event
+
     async def clear(self) -> None:
         """Drop the session's history."""
         await self._connection.send(SessionClear(request_id="channel-clear", session_id=self.session_id))
@@ -272,13 +332,18 @@ async def open_session(
         auto_approve=authority.tools and not authority.asks,
         keep_asking_seconds=keep_asking_seconds or None,
         chat=chat,
+        agent=authority.agent or None,
+        model=authority.model or None,
+        mode=authority.mode or None,
     )
     async with AsyncExitStack() as exits:
         connection = await _connect(server, exits)
         await connection.send(start)
-        started = expect(await connection.next(), SessionStarted)
+        started = expect(await connection.next(), ours.SessionStarted)
         expect(await connection.next(), QueueSnapshot)
-        return Session(connection, exits.pop_all(), SessionId(started.session_id), authority.tools)
+        session = Session(connection, exits.pop_all(), SessionId(started.session_id), authority.tools)
+        session.chosen = started.chosen or ours.Chosen()
+        return session
 
 
 async def attach_session(
@@ -300,7 +365,7 @@ async def attach_session(
         await connection.send(
             SessionAttach(request_id="channel-session", session_id=session_id, cwd=authority.cwd)
         )
-        expect(await connection.next(), SessionStarted)
+        started = expect(await connection.next(), ours.SessionStarted)
         await connection.send(SessionAttach(request_id=_MARK, session_id=session_id, cwd=authority.cwd))
         events: list[ours.ServerEvent] = []
         while not _is_mark(event := await connection.next()):
@@ -310,6 +375,7 @@ async def attach_session(
             await connection.send(_cancelling(session_id, running.turn_id))
             running = None
         session = Session(connection, exits.pop_all(), session_id, authority.tools)
+        session.chosen = started.chosen or ours.Chosen()
     if running is not None:
         session.running, session.replayed = running.request_id, deque(events)
         return session, None
@@ -328,6 +394,12 @@ def _running(events: Sequence[ours.ServerEvent]) -> TurnStarted | None:
 
 def _cancelling(session_id: str, turn_id: str) -> TurnCancel:
     return TurnCancel(request_id="channel-cancel", session_id=session_id, turn_id=turn_id)
+
+
+def _answers(event: ours.ServerEvent, request_id: str) -> bool:
+    """An older server, which cannot read the request, refuses it without its id."""
+    unread = isinstance(event, ErrorEvent) and event.request_id is None
+    return unread or event.request_id == request_id
 
 
 _MARK = "channel-attached"

@@ -41,6 +41,24 @@ class Text(StrEnum):
     REPLACED = "replaced"
     HELP = "help"
     HELP_OWNER = "help_owner"
+    HELP_TOOLS = "help_tools"
+    AGENTS = "agents"
+    MODELS = "models"
+    MODES = "modes"
+    FOLDERS = "folders"
+    AGENT_CHOSEN = "agent_chosen"
+    MODEL_CHOSEN = "model_chosen"
+    MODE_CHOSEN = "mode_chosen"
+    FOLDER_CHOSEN = "folder_chosen"
+    FOLDER_UNKNOWN = "folder_unknown"
+    CHOICE_NONE = "choice_none"
+    CHOICE_UNKNOWN = "choice_unknown"
+    CHOICE_PROBLEM = "choice_problem"
+    CHOICE_REFUSED = "choice_refused"
+    CHOICE_GONE = "choice_gone"
+    COMPACTED = "compacted"
+    COMPACT_NOTHING = "compact_nothing"
+    COMPACT_CANNOT = "compact_cannot"
     STOPPED = "stopped"
     STOPPED_ALL = "stopped_all"
     NOTHING_RUNS = "nothing_runs"
@@ -147,6 +165,31 @@ _EN = {
     "/whoami – who you are to me\n"
     "/help – this list",
     Text.HELP_OWNER: "/approve [id] – allow what I asked you about\n/deny [id] – refuse it",
+    Text.HELP_TOOLS: "In this chat you also choose who answers, in turn with your messages:\n"
+    "/agent [name] – which agent\n"
+    "/model [name] – its model\n"
+    "/mode [name] – how it works\n"
+    "/dir [folder] – where it works\n"
+    "/compact – sum up what was said, to make room\n"
+    "Alone they list what there is; default instead of a name is what is set.",
+    Text.AGENTS: "Agents; now {current}:",
+    Text.MODELS: "Models of {agent}; now {current}:",
+    Text.MODES: "Modes of {agent}; now {current}:",
+    Text.FOLDERS: "Folders; now {current}:",
+    Text.AGENT_CHOSEN: "From your next message on {agent} answers here, with the model {model}.",
+    Text.MODEL_CHOSEN: "From your next message on {agent} uses the model {model}.",
+    Text.MODE_CHOSEN: "From your next message on the mode of {agent} is {mode}.",
+    Text.FOLDER_CHOSEN: "From your next message on I work in {folder}.",
+    Text.FOLDER_UNKNOWN: "There is no such folder, or I may not work there.",
+    Text.CHOICE_NONE: "{agent} has nothing of that kind to choose from.",
+    Text.CHOICE_UNKNOWN: "That is none of these. Nothing was changed.",
+    Text.CHOICE_PROBLEM: "It cannot be used right now: {problem}",
+    Text.CHOICE_REFUSED: "That could not be done: {problem}",
+    Text.CHOICE_GONE: "The agent, model or folder that you chose here is not there any more, so I did not "
+    "work on this message. What is set holds again: please send it again, or choose anew.",
+    Text.COMPACTED: "Summed up what was said: about {before} tokens before, {after} now.",
+    Text.COMPACT_NOTHING: "There is nothing here that would become shorter.",
+    Text.COMPACT_CANNOT: "The agent here cannot sum up what was said. /new starts afresh.",
     Text.STOPPED: "Stopped.",
     Text.STOPPED_ALL: "Stopped. Dropped with it: {count} waiting message(s).",
     Text.NOTHING_RUNS: "Nothing runs or waits here.",
@@ -263,6 +306,31 @@ _ZH = {
     "/我是谁（/whoami）：您的身份和权限\n"
     "/帮助（/help）：这份列表",
     Text.HELP_OWNER: "/批准（/approve）[编号]：同意我询问的操作\n/拒绝（/deny）[编号]：不同意",
+    Text.HELP_TOOLS: "在这个聊天里，您还可以选择由谁回答（按消息顺序处理）：\n"
+    "/智能体（/agent）[名称]：使用哪个智能体\n"
+    "/模型（/model）[名称]：使用哪个模型\n"
+    "/模式（/mode）[名称]：工作方式\n"
+    "/目录（/dir）[目录]：在哪里工作\n"
+    "/压缩（/compact）：把之前的对话压缩成摘要，腾出空间\n"
+    "单独发送会列出可选项；用“默认”代替名称可恢复设置。",
+    Text.AGENTS: "可选的智能体，当前为 {current}：",
+    Text.MODELS: "{agent} 可选的模型，当前为 {current}：",
+    Text.MODES: "{agent} 可选的模式，当前为 {current}：",
+    Text.FOLDERS: "可选的目录，当前为 {current}：",
+    Text.AGENT_CHOSEN: "从下一条消息起由 {agent} 回答，模型为 {model}。",
+    Text.MODEL_CHOSEN: "从下一条消息起 {agent} 使用模型 {model}。",
+    Text.MODE_CHOSEN: "从下一条消息起 {agent} 的模式为 {mode}。",
+    Text.FOLDER_CHOSEN: "从下一条消息起我在 {folder} 中工作。",
+    Text.FOLDER_UNKNOWN: "没有这个目录，或者我不能在那里工作。",
+    Text.CHOICE_NONE: "{agent} 没有可供选择的这类选项。",
+    Text.CHOICE_UNKNOWN: "列表中没有这一项，没有任何改动。",
+    Text.CHOICE_PROBLEM: "目前无法使用：{problem}",
+    Text.CHOICE_REFUSED: "没有成功：{problem}",
+    Text.CHOICE_GONE: "您在这里选择的智能体、模型或目录已不存在，所以我没有处理这条消息。"
+    "现已恢复为设置中的选项，请重新发送，或重新选择。",
+    Text.COMPACTED: "已压缩之前的对话：原来约 {before} 个 token，现在 {after} 个。",
+    Text.COMPACT_NOTHING: "这里没有可以压缩的内容。",
+    Text.COMPACT_CANNOT: "这里的智能体不能压缩之前的对话。发送 /新会话 可以从头开始。",
     Text.STOPPED: "已停止。",
     Text.STOPPED_ALL: "已停止，同时清掉了 {count} 条排队的消息。",
     Text.NOTHING_RUNS: "这里没有正在处理或排队的消息。",

@@ -17,6 +17,7 @@ from bridge.meter import AccountMeter
 from bridge.relay import received
 from bridge.relay.approvals import Approvals
 from bridge.relay.contact import PlatformClock
+from bridge.relay.folders import Folders
 from bridge.relay.intake import Policy
 from bridge.relay.live import Live
 from bridge.relay.outbox import Caps
@@ -55,10 +56,14 @@ class Work:
     approval_seconds: float = 600.0
     when_busy: WhenBusy = WhenBusy.QUEUE
     meter: AccountMeter = field(default_factory=AccountMeter)
+    agent: str = ""  # of the owner with tools; "": the server's default
+    guest_agent: str = ""  # of everybody else
+    folders: Folders = field(default_factory=lambda: Folders(Path("/nonexistent")))  # for the owner
 
     def authority_of(self, tools: bool) -> Authority:
         """What a session has to have: one without tools has nothing to ask for."""
-        return replace(self.authority, tools=tools, asks=tools and self.authority.asks)
+        agent = self.agent if tools else self.guest_agent
+        return replace(self.authority, tools=tools, asks=tools and self.authority.asks, agent=agent)
 
     def claimed(
         self, message_id: MessageId, inbound: Inbound, received_ms: int, now_ms: int, revision: int = 0

@@ -68,10 +68,14 @@ async def wanted(context: Context, message: ours.SessionConfigure) -> Context:
 async def judge(after: Context, before: Context | None = None) -> Offer:
     """What there is in the session as it is to be, ``after``; what it was ``before`` is not judged again.
 
+    A new session (no ``before``) is taken at its word where its agent cannot tell: its first turn does.
+
     Raises:
         RequestError: ``invalid_request``, or the agent's own code: what was chosen is not among that.
     """
     offer, settings = await offered(after), after.settings
+    if before is None and offer.problem is not None:
+        return offer
     known = before.settings if before is not None and before.agent_name == after.agent_name else None
     if settings.model not in ("", known and known.model, offer.model):
         _check("model", settings.model, offer.choices.models, offer.problem)

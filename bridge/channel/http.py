@@ -3,12 +3,12 @@
 import asyncio
 import json as jsonlib
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO, Final, TypedDict, Unpack
+from typing import Any, BinaryIO, Final, TypedDict, Unpack
 from urllib.parse import urlencode
 
 import aiohttp
@@ -41,10 +41,12 @@ __all__ = [
 ]  # fmt: skip
 
 Query = Mapping[str, str | int | float | bool | None]
+Answering = Coroutine[Any, Any, HttpAnswer]
 
 TIMEOUT_SECONDS: Final = 30.0
 CONNECT_SECONDS: Final = 5.0
 STREAM_SECONDS: Final = 180.0
+_NONE: Final[CIMultiDict[str]] = CIMultiDict()
 _ABSOLUTE = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
@@ -71,9 +73,8 @@ class _Bound:
     base: str = ""
     origin: Origin | None = None
     trusted: bool = False
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: CIMultiDict[str] = field(default_factory=CIMultiDict, repr=False)
     timeout_seconds: float = TIMEOUT_SECONDS
-    connect_seconds: float = CONNECT_SECONDS
 
 
 class Http:
@@ -81,7 +82,11 @@ class Http:
 
     An address of the origin that the operator configured is requested as it is, with the account's secrets.
     Any other, also one that a redirect leads to, passes the guard and gets none of them.
+
+    Thousands wait for their answers here: what asks hands over to one coroutine and holds nothing itself.
     """
+
+    __slots__ = ("_bound", "_transport")
 
     def __init__(
         self,
@@ -89,18 +94,18 @@ class Http:
         guard: Guard | None = None,
         clock: Clock | None = None,
         bound: _Bound | None = None,
+        connect_seconds: float = CONNECT_SECONDS,
     ) -> None:
-        self._session = session
-        self._guard = guard or Guard()
-        self._clock = clock or SystemClock()
         self._bound = bound or _Bound()
         trusted = self._bound.origin if self._bound.trusted else None
-        self._transport = Transport(session, self._guard, self._clock, trusted, self._bound.connect_seconds)
+        self._transport = Transport(
+            session, guard or Guard(), clock or SystemClock(), trusted, connect_seconds
+        )
 
     @property
     def clock(self) -> Clock:
         """The account's time, for signatures and expiries: an adapter has no other."""
-        return self._clock
+        return self._transport.clock
 
     def at(
         self,
@@ -122,29 +127,28 @@ class Http:
             ConfigError: ``base`` is not a web address.
             CredentialsError: ``bearer`` cannot be a header.
         """
-        own = dict(headers or {})
+        own = CIMultiDict(headers or {})
         if bearer is not None:
             own["Authorization"] = f"Bearer {_token(bearer)}"
-        bound = _Bound(
-            base.rstrip("/"), _base_origin(base), not guarded, own, timeout_seconds, connect_seconds
-        )
-        return Http(self._session, self._guard.allowing(allow), self._clock, bound)
+        bound = _Bound(base.rstrip("/"), _base_origin(base), not guarded, own, timeout_seconds)
+        here = self._transport
+        return Http(here.session, here.guard.allowing(allow), here.clock, bound, connect_seconds)
 
-    async def get(self, path: str, query: Query | None = None, **options: Unpack[Options]) -> HttpAnswer:
+    def get(self, path: str, query: Query | None = None, **options: Unpack[Options]) -> Answering:
         """``request("GET", …)``."""
-        return await self.request("GET", path, query=query, **options)
+        return self._ask("GET", self._url(path, query), None, "", options)
 
-    async def post(self, path: str, json: object = None, **options: Unpack[Options]) -> HttpAnswer:
+    def post(self, path: str, json: object = None, **options: Unpack[Options]) -> Answering:
         """``request("POST", …)`` with a JSON body."""
-        return await self.request("POST", path, json=json, **options)
+        return self.request("POST", path, json=json, **options)
 
-    async def post_form(self, path: str, fields: Mapping[str, str], **options: Unpack[Options]) -> HttpAnswer:
+    def post_form(self, path: str, fields: Mapping[str, str], **options: Unpack[Options]) -> Answering:
         """POST an ``application/x-www-form-urlencoded`` body."""
         body = urlencode(dict(fields), errors="replace").encode()
         kind = "application/x-www-form-urlencoded"
-        return await self.request("POST", path, body=body, content_type=kind, **options)
+        return self.request("POST", path, body=body, content_type=kind, **options)
 
-    async def request(
+    def request(
         self,
         method: str,
         path: str,
@@ -154,7 +158,7 @@ class Http:
         body: bytes | None = None,
         content_type: str = "",
         **options: Unpack[Options],
-    ) -> HttpAnswer:
+    ) -> Answering:
         """Ask and read the whole answer, whatever its status.
 
         ``path`` is what follows the base, or an absolute address. The body is ``json`` as a value, ``None``
@@ -166,8 +170,17 @@ class Http:
         """
         if json is not None:
             body, content_type = _dump(json), content_type or "application/json"
-        async with self._open(method, self._url(path, query), lambda: body, content_type, options) as stream:
+        return self._ask(method, self._url(path, query), body, content_type, options)
+
+    async def _ask(
+        self, method: str, url: URL, body: Body, content_type: str, options: Options
+    ) -> HttpAnswer:
+        request = self._request(method, url, body, content_type, options)
+        stream = await self._transport.send(request, options.get("follow", 0))
+        try:
             return await stream.answer(options.get("max_bytes", MAX_ANSWER_BYTES), options.get("cut", False))
+        finally:
+            stream.close()
 
     async def upload(
         self, path: str, fields: Mapping[str, str], file: UploadFile, **options: Unpack[Options]
@@ -187,8 +200,7 @@ class Http:
             return form(fields, file, content)
 
         with content:
-            async with self._open("POST", self._url(path), build, "", options) as stream:
-                return await stream.answer(options.get("max_bytes", MAX_ANSWER_BYTES))
+            return await self._ask("POST", self._url(path), build, "", options)
 
     @asynccontextmanager
     async def stream(
@@ -200,8 +212,12 @@ class Http:
             UnreachableError: it cannot be had.
         """
         options.setdefault("timeout_seconds", STREAM_SECONDS)
-        async with self._open("GET", self._url(path, query), lambda: None, "", options) as stream:
+        request = self._request("GET", self._url(path, query), None, "", options)
+        stream = await self._transport.send(request, options.get("follow", 0))
+        try:
             yield stream
+        finally:
+            stream.close()
 
     @asynccontextmanager
     async def websocket(
@@ -221,7 +237,7 @@ class Http:
         Raises:
             UnreachableError: no connection, or no usable answer.
         """
-        request = self._request("GET", self._url(path), lambda: None, "", {"headers": headers})
+        request = self._request("GET", self._url(path), None, "", {"headers": headers})
         opened = await self._transport.upgrade(request, protocols, heartbeat_seconds, max_message_bytes)
         try:
             yield opened
@@ -229,19 +245,16 @@ class Http:
             if isinstance(opened, Socket):
                 await opened.close()
 
-    def _open(
-        self, method: str, url: URL, body: Body, content_type: str, options: Options
-    ) -> AbstractAsyncContextManager[Stream]:
-        request = self._request(method, url, body, content_type, options)
-        return self._transport.open(request, options.get("follow", 0))
-
     def _request(self, method: str, url: URL, body: Body, content_type: str, options: Options) -> Request:
-        headers = CIMultiDict({"Content-Type": content_type} if content_type else {})
+        headers, given = _NONE, options.get("headers")
         if origin(url) == self._bound.origin:
-            headers.update(self._bound.headers)
+            headers = self._bound.headers
             if self._bound.trusted and url.raw_query_string:
                 register_borne(url.query.items())  # of an address that no remote party chose
-        headers.update(options.get("headers") or {})
+        if content_type or given:
+            own, headers = headers, CIMultiDict({"Content-Type": content_type} if content_type else {})
+            headers.update(own)
+            headers.update(given or {})
         register_borne(headers.items())
         seconds = options.get("timeout_seconds", self._bound.timeout_seconds)
         return Request(method, url, headers, body, asyncio.get_running_loop().time() + seconds)

@@ -6,8 +6,8 @@ same reason a library's error, which may hold the address, is cut off with ``fro
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, TypeVar
@@ -25,7 +25,8 @@ from bridge.guard import Guard
 
 T = TypeVar("T")
 Origin = tuple[str, str, int]  # scheme, host, port
-Body = Callable[[], bytes | aiohttp.FormData | None]
+Body = bytes | Callable[[], aiohttp.FormData] | None
+"""A form is built anew for each try, as it can be sent once."""
 
 MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
 _SILENT_SECONDS = 60.0  # no byte for so long: the connection is dead
@@ -33,6 +34,7 @@ _CLOSE_SECONDS = 2.0
 _MOVED = frozenset({301, 302, 303, 307, 308})
 _WEB = {"ws": "http", "wss": "https"}
 _NOT_CONNECTED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+_THEIRS = (aiohttp.ClientError, OSError, UnicodeError)
 
 
 class TooLargeError(ChannelError):
@@ -106,12 +108,14 @@ class Stream:
         seen = self.size or 0
         if seen <= max_bytes:
             seen = 0
-            with mapped(self.method, self.host):
+            try:
                 async for chunk in self._response.content.iter_any():
                     seen += len(chunk)
                     if seen > max_bytes:
                         break
                     yield chunk
+            except _THEIRS as error:
+                raise ours(error, self.method, self.host) from None
         if seen > max_bytes:
             self._response.close()
             raise TooLargeError(f"{self.method} {self.host}: over {max_bytes} bytes")
@@ -141,6 +145,10 @@ class Stream:
         body = parse_json(raw)
         return HttpAnswer(self.status, self.headers, body, raw, self.method, self.host, self.received)
 
+    def close(self) -> None:
+        """Give up what was not read; a connection read to its end is kept."""
+        self._response.close()
+
 
 @dataclass(frozen=True, slots=True)
 class _Way:
@@ -161,26 +169,20 @@ class Transport:
     trusted: Origin | None
     connect_seconds: float
 
-    @asynccontextmanager
-    async def open(self, request: Request, follow: int = 0) -> AsyncIterator[Stream]:
-        """Send, and yield the answer's head; a GET follows up to ``follow`` redirects.
+    async def send(self, request: Request, follow: int = 0) -> Stream:
+        """Send, and return the answer's head, to be closed; a GET follows up to ``follow`` redirects.
 
         Raises:
             UnreachableError: not accepted, or the request only reads. OutcomeUnknownError: maybe accepted.
         """
-        response = await self._send(request)
         try:
-            for _ in range(follow if request.method == "GET" else 0):
-                if (moved := _moved(request, response)) is None:
-                    break
-                response.close()
-                request = moved
-                response = await self._send(request)
-            yield Stream(
-                response.status, response.headers, request.method, request.host, self.clock.now(), response
-            )
-        finally:
-            response.close()  # gives up what was not read; a connection read to its end is kept
+            response = await self._each_way(request, self._sent)
+        except _THEIRS as error:
+            raise ours(error, request.method, request.host) from None
+        if follow and request.method == "GET" and (moved := _moved(request, response)) is not None:
+            return await self.send(moved, follow - 1)
+        head = response.status, response.headers
+        return Stream(*head, request.method, request.host, self.clock.now(), response)
 
     async def upgrade(
         self, request: Request, protocols: Iterable[str], heartbeat_seconds: float | None, max_bytes: int
@@ -191,8 +193,8 @@ class Transport:
             UnreachableError: no connection, or no usable answer.
         """
 
-        async def connect(way: _Way) -> aiohttp.ClientWebSocketResponse:
-            return await self.session.ws_connect(
+        def connect(_: Request, way: _Way) -> Awaitable[aiohttp.ClientWebSocketResponse]:
+            return self.session.ws_connect(
                 way.url,
                 headers=way.headers,
                 server_hostname=way.server_hostname,
@@ -202,45 +204,43 @@ class Transport:
                 timeout=aiohttp.ClientWSTimeout(ws_close=_CLOSE_SECONDS),
             )
 
-        with mapped(request.method, request.host):
-            try:
-                async with asyncio.timeout_at(request.deadline):
-                    return Socket(await self._each_way(request, connect), request.host)
-            except aiohttp.WSServerHandshakeError as error:
-                if error.status == 101:
-                    raise
-                head = CIMultiDictProxy(CIMultiDict(error.headers or {}))
-                now = self.clock.now()
-                return HttpAnswer(error.status, head, None, b"", request.method, request.host, now)
+        try:
+            async with asyncio.timeout_at(request.deadline):
+                return Socket(await self._each_way(request, connect), request.host)
+        except aiohttp.WSServerHandshakeError as error:
+            if error.status == 101:
+                raise ours(error, request.method, request.host) from None
+            head = CIMultiDictProxy(CIMultiDict(error.headers or {}))
+            now = self.clock.now()
+            return HttpAnswer(error.status, head, None, b"", request.method, request.host, now)
+        except _THEIRS as error:
+            raise ours(error, request.method, request.host) from None
 
-    async def _send(self, request: Request) -> aiohttp.ClientResponse:
-        async def send(way: _Way) -> aiohttp.ClientResponse:
-            left = max(request.deadline - asyncio.get_running_loop().time(), 0.001)
-            return await self.session.request(
-                request.method,
-                way.url,
-                headers=way.headers,
-                data=request.body(),
-                server_hostname=way.server_hostname,
-                allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(
-                    total=left,
-                    connect=self.connect_seconds,
-                    sock_read=_SILENT_SECONDS if left > _SILENT_SECONDS else None,  # else it is over before
-                ),
-            )
+    def _sent(self, request: Request, way: _Way) -> Awaitable[aiohttp.ClientResponse]:
+        left = max(request.deadline - asyncio.get_running_loop().time(), 0.001)
+        return self.session.request(
+            request.method,
+            way.url,
+            headers=way.headers,
+            data=request.body() if callable(request.body) else request.body,
+            server_hostname=way.server_hostname,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(
+                total=left,
+                connect=self.connect_seconds,
+                sock_read=_SILENT_SECONDS if left > _SILENT_SECONDS else None,  # else it is over before
+            ),
+        )
 
-        with mapped(request.method, request.host):
-            return await self._each_way(request, send)
-
-    async def _each_way(self, request: Request, attempt: Callable[[_Way], Awaitable[T]]) -> T:
+    async def _each_way(self, request: Request, attempt: Callable[[Request, _Way], Awaitable[T]]) -> T:
+        """What ``attempt`` comes to, which is tried on the next way where nobody answers at one."""
         *first, last = await self._ways(request)
         for way in first:
             try:
-                return await attempt(way)
+                return await attempt(request, way)
             except _NOT_CONNECTED:
                 continue
-        return await attempt(last)
+        return await attempt(request, last)
 
     async def _ways(self, request: Request) -> list[_Way]:
         """The name itself for the trusted origin; else the judged addresses, so none is looked up again."""
@@ -255,17 +255,17 @@ class Transport:
         return [_Way(request.url.with_host(each), headers, request.host.rstrip(".")) for each in addresses]
 
 
-@contextmanager
-def mapped(method: str, host: str) -> Iterator[None]:
-    """Turn the library's errors into ours."""
-    try:
-        yield
-    except (*_NOT_CONNECTED, aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, UnicodeError):
-        raise UnreachableError(f"{method} {host}: no connection") from None
-    except TimeoutError:
-        raise lost(method, host, "no answer in time") from None
-    except (aiohttp.ClientError, OSError):
-        raise lost(method, host, "the connection broke") from None
+def ours(error: Exception, method: str, host: str) -> ChannelError:
+    """Our error for one of the library's."""
+    match error:
+        case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError() | UnicodeError():
+            return UnreachableError(f"{method} {host}: no connection")
+        case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError():
+            return UnreachableError(f"{method} {host}: no connection")
+        case TimeoutError():
+            return lost(method, host, "no answer in time")
+        case _:
+            return lost(method, host, "the connection broke")
 
 
 def origin(url: URL) -> Origin:
@@ -280,10 +280,11 @@ def origin(url: URL) -> Origin:
 
 
 def _moved(request: Request, response: aiohttp.ClientResponse) -> Request | None:
-    """The request that a redirect asks for; to another origin it goes without the headers."""
+    """The request that a redirect, now closed, asks for; to another origin it goes without the headers."""
     location = response.headers.get("Location")
     if response.status not in _MOVED or not location:
         return None
+    response.close()
     try:
         url = request.url.join(URL(location, encoded=location.isascii()))
         same = origin(url) == origin(request.url)

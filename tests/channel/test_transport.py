@@ -47,9 +47,12 @@ async def asking(
         trust = origin(URL(trusted)) if trusted else None
         transport = Transport(session, guard or Guard(), SystemClock(), trust, connect_seconds=0.5)
         deadline = asyncio.get_running_loop().time() + seconds
-        request = Request(method, URL(url), {"X-Key": SECRET}, lambda: None, deadline)
-        async with transport.open(request, follow) as stream:
+        request = Request(method, URL(url), {"X-Key": SECRET}, None, deadline)
+        stream = await transport.send(request, follow)
+        try:
             yield stream
+        finally:
+            stream.close()
 
 
 async def told(request: web.BaseRequest) -> web.Response:

@@ -48,7 +48,8 @@ from bridge.store.contract import Notify, Prune, Store, ToldOf
 from bridge.store.sqlite import open_store
 from bridge.supervisor import Plan, Supervisor, isolated
 from bridge.switching import Switches
-from bridge.tools.choose import tools_for
+from bridge.tools.choose import tools_for, with_more
+from bridge.tools.mcp.servers import Servers
 from bridge.version import VERSION
 from bridge.web.listener import Route, listening, listening_at
 from bridge.web.metrics import Metrics
@@ -130,6 +131,7 @@ class Daemon:
     def __init__(self, home: Home, config: Config, clock: Clock, stop: asyncio.Future[int]) -> None:
         self._home, self._config, self._clock, self._stop = home, config, clock, stop
         self._supervisor = Supervisor(clock)
+        self._servers = Servers(home, clock, os.environ)
         self._disk = Disk(home.outbox, config.media.min_free_percent)
         self._meter = Meter(clock)
         self._preferred = config.notices.accounts
@@ -191,6 +193,7 @@ class Daemon:
 
             tasks.create_task(self._until_stopped(), name="daemon/stop")
             keep("agents", agents.run)
+            keep("mcp", self._servers.run)
             keep("sessions", sessions.run)
             keep("web", lambda: self._listen(world, port))
             keep("console", lambda: self._listen_to_console(same_user, console))
@@ -215,7 +218,7 @@ class Daemon:
 
     async def _agents(self) -> Agents:
         """The default one is made at once: without it nothing is served; raises ConfigError."""
-        agents = Agents(self._profiles, self._home, self._clock)
+        agents = Agents(self._profiles, self._home, self._clock, self._servers.passed)
         await agents.make(agents.default)
         return agents
 
@@ -239,7 +242,7 @@ class Daemon:
     def _services(self, store: Store, control: Control, agents: Agents) -> Services:
         return Services(
             agents=agents,
-            tools=partial(tools_for, self._home, self._clock),
+            tools=partial(with_more, self._servers.tools, partial(tools_for, self._home, self._clock)),
             store=store,
             clock=self._clock,
             control=control,
@@ -312,6 +315,7 @@ class Daemon:
         """Start the accounts; raises as ``planner.read``."""
         wanted = await self._read(planner)
         self._seen = wanted.stamps
+        self._servers.want(wanted.config.shared)
         await self._supervisor.reconcile(wanted.plans)
 
     async def _reload(self, planner: Planner, *, revive: bool = True) -> list[str]:
@@ -339,6 +343,7 @@ class Daemon:
             wanted = await self._read(planner)
             self._disk.min_free_percent = wanted.config.media.min_free_percent
             self._preferred = wanted.config.notices.accounts
+            self._servers.want(wanted.config.shared)
             await self._supervisor.reconcile(wanted.plans, revive=revive)
             self._seen = wanted.stamps  # only now: whoever is cut off before that leaves it to the watch
         await self._settle()

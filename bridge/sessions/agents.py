@@ -1,7 +1,7 @@
 """The agents of a server by their profiles' names: each is made when it is first needed, and then stays."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -49,8 +49,10 @@ class Made:
 class Agents:
     """``run`` starts those that have something to start, once each, and ends it when it is cancelled."""
 
-    def __init__(self, profiles: Known, home: Home, clock: Clock) -> None:
-        self._profiles, self._home, self._clock = profiles, home, clock
+    def __init__(
+        self, profiles: Known, home: Home, clock: Clock, mcp: Callable[[], list[dict[str, Any]]] = list
+    ) -> None:
+        self._profiles, self._home, self._clock, self._mcp = profiles, home, clock, mcp
         self._made: dict[str, Made] = {}
         self._to_start: asyncio.Queue[Made] = asyncio.Queue()
 
@@ -68,7 +70,8 @@ class Agents:
             return made
         profile = await asyncio.to_thread(self._profiles.read, name)
         if name not in self._made:  # another may have made it meanwhile
-            agent = profile.spec.create(profile.settings, AgentPlace(name, self._home, self._clock))
+            place = AgentPlace(name, self._home, self._clock, self._mcp)
+            agent = profile.spec.create(profile.settings, place)
             self._made[name] = Made(name, agent, profile.spec.own_tools)
         return self._made[name]
 

@@ -100,6 +100,10 @@ class Context:
     def agent_name(self) -> str:
         return self.settings.agent or self.services.agents.default
 
+    def take_tools(self) -> None:
+        """The tools that there are now: a turn keeps those it begins with."""
+        self.tools = self.services.tools(self.settings.no_tools, self.settings.channel)
+
     def turn(self, prompt: str = "", files: tuple[TurnFile, ...] = ()) -> Turn:
         """A turn as the session's agent is shown it; blank where it is only asked something."""
         settings = self.settings

@@ -31,7 +31,9 @@ class TurnRun:
         """Raises AgentError: the turn failed."""
         files = await asyncio.to_thread(self._files)
         self.scope.add(HistoryEntry(role=Role.USER, text=self.scope.work.prompt, files=files))
-        agent, turn = await self._agent(), self.scope.context.turn(self.scope.work.prompt, files)
+        agent, context = await self._agent(), self.scope.context
+        context.take_tools()
+        turn = context.turn(self.scope.work.prompt, files)
         try:
             usage = await agent.run(turn, self, self._calls)
         finally:

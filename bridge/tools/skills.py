@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 
 from bridge.logs import get_logger
@@ -66,20 +67,17 @@ class SkillError(Exception):
     """Why a package, or a file of one, cannot be used; the text is for whoever asked."""
 
 
-class Skills:
-    """All there are for a session, told to the log once where something is wrong."""
+def known(home: Home, workspace: Path) -> tuple[Skill, ...]:
+    """The skills of a session; what does not count is told to the log, once."""
+    found = find(home, workspace)
+    for fault in found.faults:
+        _tell(fault)
+    return found.skills
 
-    def __init__(self, home: Home) -> None:
-        self._home = home
-        self._told: set[Fault] = set()
 
-    def find(self, workspace: Path) -> Found:
-        found = find(self._home, workspace)
-        for fault in found.faults:
-            if fault not in self._told and len(self._told) < MOST_TOLD:
-                self._told.add(fault)
-                log.warning("skill.skipped", path=str(fault.path), reason=fault.reason)
-        return found
+@lru_cache(MOST_TOLD)  # what was told is not told again
+def _tell(fault: Fault) -> None:
+    log.warning("skill.skipped", path=str(fault.path), reason=fault.reason)
 
 
 def find(home: Home, workspace: Path) -> Found:

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from bridge.paths import Home
 from bridge.tools.contract import Arguments, CallPlace, Risk, ToolResult
-from bridge.tools.skills import SKILL_BYTES, Skill, SkillError, Skills, body, files, read
+from bridge.tools.skills import SKILL_BYTES, Skill, SkillError, body, files, known, read
 
 SKILL = "skill"
 
@@ -23,12 +24,12 @@ class SkillTool:
     name, risk, arguments = SKILL, Risk.READ_ONLY, SkillArguments
     description = "Read the instructions of a skill, or one of the other files of its package by its path."
 
-    def __init__(self, skills: Skills) -> None:
-        self._skills = skills
+    def __init__(self, home: Home) -> None:
+        self._home = home
 
     async def known(self, workspace: Path) -> tuple[Skill, ...]:
         """The skills that count in ``workspace``, for the agent to be told of."""
-        return (await asyncio.to_thread(self._skills.find, workspace)).skills
+        return await asyncio.to_thread(known, self._home, workspace)
 
     def summary(self, arguments: SkillArguments) -> str:
         return f"Read {arguments.path or 'the instructions'} of the skill {arguments.name}"

@@ -2,10 +2,13 @@
 
 import asyncio
 
-from bridge.agents.contract import AgentUsage, Gate, Role, Sink, Turn
+from bridge.agents.contract import AgentUsage, Gate, Role, Sink, ToolCall, Turn
 from bridge.agents.echo_files import make
+from bridge.channel.testing.clock import FakeClock
 from bridge.config import SessionsTable
 from bridge.sessions.turns import STEP_TEXT_BYTES
+from bridge.tools.contract import Tool
+from bridge.tools.wait import Wait
 from tests.sessions.wire import Event, ScriptedAgent, serving
 
 
@@ -210,3 +213,26 @@ async def test_a_text_that_came_while_a_turn_ran_stands_before_its_next_step() -
             ("assistant.completed", "go | first | and this"),
             ("turn.completed", ""),
         ]
+
+
+async def test_a_turn_has_the_tools_that_there_are_when_it_begins() -> None:
+    """A server of tools comes and goes while a session lives."""
+    known: dict[str, Tool] = {}
+
+    async def act(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        known.pop("wait", None)  # gone since: the turn still has it
+        await sink.completed(" ".join(turn.tools), [call := ToolCall(name="wait", arguments={})])
+        await sink.completed((await gate.call(call)).output)
+        return AgentUsage(steps=1)
+
+    async with serving(ScriptedAgent(go=act), tools=lambda no_tools, channel: dict(known)) as server:
+        client = await server.session()
+        said = [
+            event["content"] for event in await client.turn("go") if event["type"] == "assistant.completed"
+        ]
+        assert said == ["", "There is no such tool here."]
+        known["wait"] = Wait(FakeClock())
+        said = [
+            event["content"] for event in await client.turn("go") if event["type"] == "assistant.completed"
+        ]
+        assert said == ["wait", "The arguments were refused: seconds: Field required"]

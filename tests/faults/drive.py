@@ -14,19 +14,19 @@ from bridge.relay.contact import PROBE_SECONDS
 from bridge.store.sqlite import open_store
 from bridge.store.workers import InlineWorker
 from bridge.supervisor import PARKED_SECONDS
-from tests.faults.seat import SEEN_SECONDS, Seat, seat
-from tests.faults.wire import ASKED_SECONDS, KEEPING_CONTACT, Trouble
+from tests.faults.seat import AGAIN_SECONDS, LOOK_SECONDS, Seat, seat
+from tests.faults.wire import ASKED_SECONDS, Trouble
 from tests.relay.harness import homes
 from tests.relay.scripted import scripted
 from tests.virtual import VirtualLoop, virtually
 
-CHANNELS = ("feishu", "wechat_mp", "plainline")
-LOOK_SECONDS = 5.0
+CHANNELS = ("feishu", "wechat_mp", "plainline", "webhook")
 BACK_SECONDS = (
     60.0 + 30.0 + 5.0
 )  # the longest wait, a try that hangs, and a login; after the next probe where
 # only a send had failed: docs/operating.md
-DRAIN_SECONDS = 7200.0
+DRAIN_SECONDS = {"webhook": 86_400.0}  # a callback's tries are hours apart; within a day it is given up
+PAUSE_SECONDS = (60.0, 900.0)  # between two messages to an account
 SPENT_SECONDS = 300.0  # WeChat's: when no more tokens may be made for today
 JUMPS = (-86_400.0, -3600.0, 3600.0, 86_400.0)
 
@@ -95,7 +95,7 @@ async def _talk(one: Seat, over: asyncio.Event) -> None:
     number = 0
     async with asyncio.TaskGroup() as tasks:
         while not over.is_set():
-            await asyncio.sleep(one.rng.uniform(60, 900))
+            await asyncio.sleep(one.rng.uniform(*PAUSE_SECONDS))
             number += 1
             tasks.create_task(one.say(f"message {number} to {one.channel}"))
 
@@ -112,8 +112,7 @@ async def _one_fault(one: Seat, report: Report) -> None:
     while one.clock.monotonic() < began + seconds:
         await asyncio.sleep(LOOK_SECONDS)
         lasted = one.clock.monotonic() - began
-        wrong = one.state is State.CONNECTED and lasted > SEEN_SECONDS[one.channel] + LOOK_SECONDS
-        if wrong and trouble not in KEEPING_CONTACT:
+        if one.is_wrong(trouble, began):
             report.breaches.append(f"{one.channel}: connected {lasted:.0f} s into {trouble}")
             break
     one.clock.jump(-jump)
@@ -121,7 +120,12 @@ async def _one_fault(one: Seat, report: Report) -> None:
     longest = PARKED_SECONDS[-1] if one.state is State.FAILED else 0.0
     asked = ASKED_SECONDS if trouble is Trouble.BUSY else 0.0
     spent = SPENT_SECONDS if trouble is Trouble.UNAUTHORIZED else 0.0
-    await _back(one, report, trouble, PROBE_SECONDS + BACK_SECONDS + longest + asked + spent)
+    await _back(one, report, trouble, _next_try(one) + BACK_SECONDS + longest + asked + spent)
+
+
+def _next_try(one: Seat) -> float:
+    """When something is sent to the platform next, at the latest: to a callback the next reply to anybody."""
+    return PAUSE_SECONDS[1] + AGAIN_SECONDS if one.channel == "webhook" else PROBE_SECONDS
 
 
 async def _back(one: Seat, report: Report, after: str, seconds: float) -> None:
@@ -139,7 +143,7 @@ async def _back(one: Seat, report: Report, after: str, seconds: float) -> None:
 
 async def _drained(one: Seat, report: Report) -> None:
     """Every message is answered, reported or a dead letter, and no answer comes twice without its mark."""
-    until = one.clock.monotonic() + DRAIN_SECONDS
+    until = one.clock.monotonic() + DRAIN_SECONDS.get(one.channel, 7200.0)
     while one.unanswered() and one.clock.monotonic() < until:
         await asyncio.sleep(LOOK_SECONDS)
     report.messages += len(one.said)

@@ -32,7 +32,9 @@ from bridge.relay.account import Account
 from bridge.relay.setup import Setup
 from bridge.store.contract import CountsOf, Store
 from bridge.supervisor import Plan, Supervisor
-from tests.faults.wire import Wire
+from channels.webhook import callback
+from tests.faults.hooks import HookSystem
+from tests.faults.wire import KEEPING_CONTACT, Trouble, Wire
 from tests.relay.harness import setup_for
 from tests.virtual import LoopClock, VirtualLoop
 
@@ -40,12 +42,15 @@ SEEN_SECONDS = {  # after the loss of contact, by which the status tells of it: 
     "feishu": contact.PROBE_SECONDS + contact.PROBE_TIMEOUT_SECONDS,
     "wechat_mp": contact.PROBE_SECONDS + contact.PROBE_TIMEOUT_SECONDS,
     "plainline": silence.RECEIVE_SECONDS,
+    "webhook": callback.TIMEOUT_SECONDS,  # of a reply's first try: nothing else shows that it is lost
 }
 UNAUTHORIZED = {
     "feishu": (400, {"code": 99991663, "msg": "Invalid access token for authorization."}),
     "wechat_mp": (200, {"errcode": 40001, "errmsg": "invalid credential, access_token is invalid"}),
     "plainline": (401, {}),
+    "webhook": (401, {}),
 }
+LOOK_SECONDS = 5.0
 AGAIN_SECONDS = 30.0  # between a platform's pushes of what was not taken
 
 
@@ -61,6 +66,8 @@ def kit_of(channel: str, clock: Clock) -> Any:
             wechat.fake = FakeWechatMp(clock=clock)
             wechat.fake.world.after_writing = (100_000, 10 * 86_400.0)
             return wechat
+        case "webhook":
+            return HookSystem(clock)
         case _:
             return PlainlineKit()
 
@@ -77,6 +84,7 @@ class Seat:
     http: aiohttp.ClientSession
     rng: Random
     said: list[str] = field(default_factory=list)
+    taken_at: dict[str, float] = field(default_factory=dict)  # what was pushed, since when it is known
 
     @property
     def snapshot(self) -> Snapshot:
@@ -87,16 +95,28 @@ class Seat:
     def state(self) -> State:
         return self.snapshot.state
 
+    def is_wrong(self, trouble: Trouble, began: float) -> bool:
+        """Whether it is shown as connected although ``trouble`` lasts since ``began``, and must be known."""
+        if self.state is not State.CONNECTED:
+            return False
+        known_by = self.clock.monotonic() - SEEN_SECONDS[self.channel] - LOOK_SECONDS
+        if self.channel != "webhook":
+            return trouble not in KEEPING_CONTACT and began < known_by
+        tried = {text for text, at in self.taken_at.items() if began <= at < known_by}
+        return trouble is not Trouble.BUSY and bool(tried & set(self.unanswered()))
+
     async def say(self, text: str) -> None:
         """A person writes; a platform that pushes does so until the message is taken."""
         self.said.append(text)
         kit = self.kit
-        message = KitMessage(text, kit.person(0), kit.chat(0), message_id=f"om_{text.replace(' ', '_')}")
+        chat = kit.chat(len(self.said) if self.channel == "webhook" else 0)  # whose reply waits for no other
+        message = KitMessage(text, kit.person(0), chat, message_id=f"om_{text.replace(' ', '_')}")
         if self.channel == "plainline":
             kit.arrive(message)
             return
         while not await self._taken(message):
             await asyncio.sleep(AGAIN_SECONDS)
+        self.taken_at[text] = self.clock.monotonic()
 
     async def _taken(self, message: KitMessage) -> bool:
         request = replace(self.kit.push(message), received_at=self.clock.now())
@@ -104,7 +124,7 @@ class Seat:
         if isinstance(answer, SentAnswer):
             answer.written(False)  # its client was gone: it is sent otherwise
             return True
-        return isinstance(answer, Answer) and answer.status == 200
+        return isinstance(answer, Answer) and answer.status in (200, 202)
 
     async def given_up(self) -> int:
         """How many parts are dead letters: none where the platform knows client ids."""
@@ -161,11 +181,19 @@ def _unauthorized(channel: str) -> bytes:
     return head.encode() + b"Connection: close\r\n\r\n" + body
 
 
+def _reached(kit: Any, wire: Wire) -> dict[str, object]:
+    """The settings that lead to the platform by way of ``wire``."""
+    if isinstance(kit, HookSystem):
+        return {"callback_url": f"{wire.base}/hook", "private_hosts": [wire.base.partition("//")[2]]}
+    return {"base": wire.base}
+
+
 def _setup(
     kit: Any, wire: Wire, home: Home, store: Any, http: Http, clock: Any, name: AccountId, rng: Random,
     settings: Mapping[str, object],
 ) -> Setup:  # fmt: skip
-    table = {**kit.settings, "base": wire.base, "owner": kit.person(0), "senders": "anyone", **settings}
+    reached = _reached(kit, wire)
+    table = {**kit.settings, **reached, "owner": kit.person(0), "senders": "anyone", **settings}
     if "poll_seconds" in table:
         table["poll_seconds"] = 25
     base = setup_for(home, store, clock, kit)

@@ -21,6 +21,7 @@ class Trouble(StrEnum):
     BROKEN = "500"
     GATEWAY = "502"
     AWAY = "503"
+    GONE = "410"  # for a callback, that it wants nothing any more
     DNS = "dns"  # the name is not known
     HALF_OPEN = "half-open"  # what is connected falls silent for good; new connections work
     CLOCK = "clock"  # our wall clock jumps
@@ -28,7 +29,16 @@ class Trouble(StrEnum):
 
 KEEPING_CONTACT = frozenset({Trouble.HALF_OPEN, Trouble.CLOCK})
 ASKED_SECONDS = 45  # to wait, by the 429
-_ANSWERED = frozenset({Trouble.UNAUTHORIZED, Trouble.BUSY, Trouble.BROKEN, Trouble.GATEWAY, Trouble.AWAY})
+_ANSWERED = frozenset(
+    {
+        Trouble.UNAUTHORIZED,
+        Trouble.BUSY,
+        Trouble.BROKEN,
+        Trouble.GATEWAY,
+        Trouble.AWAY,
+        Trouble.GONE,
+    }
+)
 
 
 class Wire:

@@ -9,6 +9,7 @@ from bridge.cli.fake_platforms import FEISHU, WEB, WECHAT_MP, new_secrets
 from bridge.cli.fake_setup import account_of, prepare, to_paste
 from bridge.cli.starter import FILE_HOST
 from bridge.errors import ConfigError
+from bridge.paths import read_private
 from channels.feishu import FeishuCredentials, FeishuSettings
 from channels.wechat_mp import WechatMpCredentials, WechatMpSettings
 
@@ -163,3 +164,14 @@ def test_links_to_files_lead_to_this_machine_unless_set_otherwise(
 def test_no_two_of_the_default_ports_are_the_same() -> None:
     ports = {WEB[1], FEISHU.port, WECHAT_MP.port, int(FILE_HOST.partition(":")[2])}
     assert len(ports) == 4
+
+
+def test_without_a_home_the_secrets_are_kept_in_a_folder_that_is_given(tmp_path: Path) -> None:
+    folder = tmp_path / "of" / "mine"
+    first, second = (prepare(None, None, 8471, keep=str(folder)) for _ in range(2))
+    assert first == second
+    assert json.loads(read_private(folder / "feishu-fake.json")) == first.secrets
+    assert prepare(None, None, 8471).secrets != first.secrets
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="choose another folder with --out"):
+        prepare(None, None, 8471, keep=str(tmp_path / "file" / "x"))

@@ -241,6 +241,10 @@ class TurnSteered(events.SessionEvent):
     turn_id: str
 
 
+SIGN_IN_REQUIRED = "sign_in_required"
+"""The code of a ``turn.failed`` whose message tells the operator how the agent is signed in."""
+
+
 class ApprovalOption(Wire):
     """One answer to a question: ``label`` is what a person reads."""
 

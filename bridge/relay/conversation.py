@@ -393,7 +393,10 @@ class Conversation:
             await self._replies.answer(members, result)
         else:
             self._work.release([file.path for file in result.files])
-            await self._end(working, Text.FAILURE)
+            if result.cure and self._work.policy.is_owner(working.message.inbound):
+                await self._end(working, Text.SIGN_IN, cure=result.cure)
+            else:
+                await self._end(working, Text.FAILURE)
 
     async def _failed(self, working: Working, error: SessionError | TimeoutError) -> None:
         self._work.log.warning(

@@ -76,11 +76,15 @@ class Ended(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """How a turn ended, its last text, and what its ``chat_attach`` calls attached."""
+    """How a turn ended, its last text, and what its ``chat_attach`` calls attached.
+
+    ``cure`` is what the owner has to do before any turn can succeed, "" where there is nothing.
+    """
 
     ended: Ended
     text: str = ""
     files: tuple[ReplyAttachment, ...] = ()
+    cure: str = ""
 
 
 class RefusedError(SessionError):
@@ -309,8 +313,9 @@ class Collector:
                 self._files += [attached] if attached else []
             case TurnCompleted():
                 return TurnResult(Ended.COMPLETED, self._text, tuple(self._files))
-            case TurnFailed():
-                return TurnResult(Ended.FAILED, "", tuple(self._files))
+            case TurnFailed(code=code, message=message):
+                cure = message if code == ours.SIGN_IN_REQUIRED else ""
+                return TurnResult(Ended.FAILED, "", tuple(self._files), cure)
             case TurnCancelled():
                 return TurnResult(Ended.CANCELLED, "", tuple(self._files))
         return None

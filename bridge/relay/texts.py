@@ -23,6 +23,7 @@ class Text(StrEnum):
     UNREADABLE_DOWNLOAD = "unreadable_download"
     UNREADABLE_DISK = "unreadable_disk"
     FAILURE = "failure"
+    SIGN_IN = "sign_in"
     INTERRUPTED = "interrupted"
     MISSED = "missed"
     EMPTY = "empty"
@@ -138,6 +139,7 @@ _EN = {
     Text.UNREADABLE_DOWNLOAD: "I could not download this file. Please send it again.",
     Text.UNREADABLE_DISK: "I have no room for files right now. Please write it as text, or try again later.",
     Text.FAILURE: "Something went wrong, so I have no answer to this message. Please try again.",
+    Text.SIGN_IN: "I could not answer this, as {cure}.",
     Text.INTERRUPTED: "I was restarted while working on this message and do not know how far I got. "
     "Please check before you send it again.",
     Text.MISSED: "I was away when you wrote the following, so I did not act on it. "
@@ -282,6 +284,7 @@ _ZH = {
     Text.UNREADABLE_DOWNLOAD: "文件下载失败，请重新发送。",
     Text.UNREADABLE_DISK: "我现在没有存放文件的空间，请用文字发送，或稍后再试。",
     Text.FAILURE: "出了点问题，这条消息没有得到回答，请再试一次。",
+    Text.SIGN_IN: "我的代理尚未登录，因此没有回答这条消息：{cure}",
     Text.INTERRUPTED: "处理这条消息时我被重启了，不确定做到了哪一步。请先确认，再决定是否重发。",
     Text.MISSED: "您发送以下内容时我不在线，因此没有执行。如仍需要，请重新发送：",
     Text.EMPTY: "已完成，没有需要回复的内容。",

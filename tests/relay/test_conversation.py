@@ -101,6 +101,11 @@ async def failing(peer: Peer, start: Frame) -> None:
     await peer.turn("turn.failed", start["request_id"], code="provider_error", message="key sk-123 refused")
 
 
+async def signed_out(peer: Peer, start: Frame) -> None:
+    text = "X is not signed in: run x login"
+    await peer.turn("turn.failed", start["request_id"], code="sign_in_required", message=text)
+
+
 def first_broken() -> Any:
     """A turn whose connection breaks, and usual ones after it."""
     turns = [broken]
@@ -196,6 +201,18 @@ async def test_a_failed_turn_is_said_and_the_next_one_runs_on_the_same_session()
         await here.say("good")
         assert await here.answered(2) == [FAILURE, "echo: good"]
         assert here.server.opened == 1
+
+
+async def test_the_owner_alone_is_told_how_an_agent_is_signed_in() -> None:
+    async with desk(script={"turn": signed_out}, settings={"senders": "anyone"}) as here:
+        await here.say("hello")
+        await here.say("hello", sender=STRANGER)
+        assert sorted(await here.answered(2)) == [
+            "I could not answer this, as X is not signed in: run x login.",
+            FAILURE,
+        ]
+        await here.say("你好")
+        assert (await here.answered(3))[2].endswith("：X is not signed in: run x login")
 
 
 async def test_after_a_broken_session_the_next_message_takes_it_up_again() -> None:

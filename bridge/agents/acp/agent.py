@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from bridge.agents.acp.blocks import blocks, preface
 from bridge.agents.acp.checking import check
-from bridge.agents.acp.errors import SIGN_IN, LostError, LostSessionError, prompt_refused
+from bridge.agents.acp.errors import LostError, LostSessionError, prompt_refused
 from bridge.agents.acp.launch import Launch
 from bridge.agents.acp.memory import Memory, mark, split, unheard
 from bridge.agents.acp.peers import Peers
@@ -32,6 +32,7 @@ from bridge.agents.contract import (
     Turn,
 )
 from bridge.logs import get_logger
+from bridge.protocol.ours import SIGN_IN_REQUIRED
 
 log = get_logger(__name__)
 
@@ -72,7 +73,7 @@ class Acp:
         try:
             usage = await self._run(turn, sink, gate)
         except AgentError as error:
-            if error.code == SIGN_IN and not self._told_sign_in:
+            if error.code == SIGN_IN_REQUIRED and not self._told_sign_in:
                 self._told_sign_in = True
                 log.warning("acp.sign_in_required", agent=self._place.name, cure=self._launch.sign_in)
             raise

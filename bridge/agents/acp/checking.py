@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from bridge.agents.acp.errors import SIGN_IN
 from bridge.agents.acp.launch import Launch
 from bridge.agents.acp.peer import Peer
 from bridge.agents.acp.session import open_session
 from bridge.agents.contract import AgentError, Finding
+from bridge.protocol.ours import SIGN_IN_REQUIRED
 
 CHECK_SECONDS = 18.0
 LAST_LINES, LINE_CHARACTERS = 2, 200
@@ -41,7 +41,7 @@ async def _look(launch: Launch, peer: Peer, folder: Path) -> list[Finding]:
         version = f" {peer.about.agent_info.version}" if peer.about.agent_info else ""
         session = await open_session(peer, folder, (), CHECK_SECONDS)
     except AgentError as error:
-        if error.code == SIGN_IN:
+        if error.code == SIGN_IN_REQUIRED:
             return [Finding(f"{launch.title} is not signed in", launch.sign_in)]
         await _heard(peer)
         return [Finding(f"{error}{_last_words(peer)}", _start_it(launch))]

@@ -4,9 +4,9 @@ from acp.exceptions import RequestError
 
 from bridge.agents.acp.launch import Launch
 from bridge.agents.contract import AgentError
+from bridge.protocol.ours import SIGN_IN_REQUIRED
 
 AUTH_REQUIRED = -32000
-SIGN_IN = "sign_in_required"
 UNKNOWN_SESSION = frozenset({-32602, -32603, -32002})
 """What agents answer to the id of a session that they do not have any more."""
 
@@ -26,7 +26,7 @@ class LostError(AgentError):
 def refused(error: RequestError, launch: Launch, what: str) -> AgentError:
     """What a refusal of ``what`` is told as; a missing sign-in with its cure."""
     if error.code == AUTH_REQUIRED:
-        return AgentError(SIGN_IN, launch.not_signed_in)
+        return AgentError(SIGN_IN_REQUIRED, launch.not_signed_in)
     said = " ".join(str(error).split())[:MESSAGE_CHARACTERS]
     return AgentError("provider_error", f"{launch.title} refused {what} ({error.code}): {said}")
 

@@ -3,6 +3,7 @@
 import asyncio
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bridge.clock import unix_ms
@@ -103,6 +104,7 @@ class Opener:
         except (ValueError, TypeError, KeyError) as error:  # another version's, or damaged
             log.error("session.unreadable", session=session_id, error=error)
             raise RequestError("session_not_found", "the session cannot be read: start a new one") from error
+        await self._leave_lost_agent(session.context)
         interrupted = await self._end_interrupted(stored)
         session.context.events.reserved(await self._note_use(stored.record))
         await self._greet(session, message.request_id)
@@ -189,8 +191,16 @@ class Opener:
         else:
             await self._services.agents.get(settings.agent, settings.no_tools)
 
+    async def _leave_lost_agent(self, context: Context) -> None:
+        """Where the agent that was chosen is not there any more the default answers: the client is told."""
+        settings = context.settings
+        try:
+            await self._services.agents.get(settings.agent, settings.no_tools)
+        except RequestError:
+            context.settings = replace(settings, agent="", model="", mode="")
+
     async def _model(self, context: Context) -> str:
-        """The model that is told. A session whose agent has gone can be taken up, to choose another."""
+        """The model that is told; "" where not even the default agent may answer here: its turns say why."""
         settings = context.settings
         try:
             agent = await self._services.agents.get(settings.agent)

@@ -70,6 +70,8 @@ class Refusals:
     ``note`` is told of each: how many they are, and when.
     """
 
+    __slots__ = ("_account", "_clock", "_count", "_note", "_silent_until")
+
     def __init__(
         self, account: AccountId, clock: Clock, note: Callable[[int, datetime | None], None]
     ) -> None:
@@ -96,6 +98,11 @@ class Refusals:
 class Health:
     """The writing side of one account's snapshot. ``changed`` is called when the state may be another."""
 
+    __slots__ = (
+        "_alive", "_changed", "_clock", "_contact_from", "_logged", "_longest_contact", "_now",
+        "_skew_told_at", "refusals",
+    )  # fmt: skip
+
     def __init__(self, first: Snapshot, clock: Clock, changed: Callable[[], None] = lambda: None) -> None:
         self._now = first
         self._clock, self._changed = clock, changed
@@ -103,7 +110,7 @@ class Health:
         self._alive = first.state is State.STARTING  # until its run ends: nothing else has contact
         self._contact_from: float | None = None
         self._longest_contact = 0.0
-        self._logged: set[tuple[State, str]] = set()  # since the last good state
+        self._logged: tuple[tuple[State, str], ...] = ()  # since the last good state
         self.refusals = Refusals(first.id, clock, self._unproven)
         if first.state is not State.DISABLED:  # as it is wished, so nothing to tell
             self._log()
@@ -216,8 +223,8 @@ class Health:
         now = (self._now.state, self._now.reason)
         if self._now.state is State.STARTING or now in self._logged:
             return
-        troubles = {told for told in self._logged if told[1]} if self._now.reason else set()
-        self._logged = {*troubles, now}
+        troubles = [told for told in self._logged if told[1]] if self._now.reason else []
+        self._logged = (*troubles, now)
         if reason := self._now.reason:
             log.warning("health.changed", account=self._now.id, state=self._now.state, reason=reason)
         else:

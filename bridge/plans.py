@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import assert_never
+from typing import Any, assert_never
 
 from bridge import registry
 from bridge.accounts import AccountSetup, BrokenAccount, accounts, unused_credentials
@@ -23,7 +23,7 @@ from bridge.logs import clean, get_logger
 from bridge.media.disk import Disk
 from bridge.media.outbox import NotCopied, copy
 from bridge.media.sniff import sniff_file
-from bridge.meter import AccountMeter, Meter
+from bridge.meter import Meter
 from bridge.paths import Home
 from bridge.profiles import Profiles
 from bridge.protocol import ours
@@ -50,8 +50,10 @@ Stamps = frozenset[tuple[object, ...]]
 class Served:
     """An account as the daemon has it: run by the supervisor, reached by the listener, and told to send."""
 
-    def __init__(self, account: Account, home: Home, clock: Clock, meter: AccountMeter) -> None:
-        self._account, self._home, self._clock, self._meter = account, home, clock, meter
+    __slots__ = ("_account", "_contact_at", "_health", "_setup")
+
+    def __init__(self, account: Account, setup: Setup) -> None:
+        self._account, self._setup = account, setup
         self._health: Health | None = None
         self._contact_at = -CONTACT_SECONDS
 
@@ -63,14 +65,14 @@ class Served:
     def body_limit_bytes(self) -> int:
         return self._account.body_limit_bytes
 
-    async def run(self, health: Health) -> None:
+    def run(self, health: Health) -> Coroutine[Any, Any, None]:
         self._health = health
-        await self._account.run(health)
+        return self._account.run(health)
 
     async def handle(self, request: Request) -> AnyAnswer:
         answer = await self._account.handle(request)
         status = _status(answer)
-        self._meter.requested(status, len(request.body))
+        self._setup.meter.requested(status, len(request.body))
         accepted = isinstance(answer, Answer) and 200 <= answer.status < 300
         proven = accepted or isinstance(answer, SentAnswer | NoAnswer)
         if proven:
@@ -90,7 +92,7 @@ class Served:
 
     def _heard(self) -> None:
         """What was verified is contact. It ends no trouble: it does not show that sending works again."""
-        now = self._clock.monotonic()
+        now = self._setup.clock.monotonic()
         if self._health is None or now - self._contact_at < CONTACT_SECONDS:
             return
         if self._health.snapshot.state is State.CONNECTED:
@@ -119,7 +121,7 @@ class Served:
         Raises:
             BridgeError: a file may not be sent or cannot be read, or nothing was stored.
         """
-        copies = await asyncio.to_thread(_copies, files, self._home)
+        copies = await asyncio.to_thread(_copies, files, self._setup.home)
         try:
             await self._account.post(to, text, copies)
         except BridgeError:
@@ -246,11 +248,13 @@ class Planner:
         channels = registry.channels()
         found = accounts(config, self.home, channels, os.environ, self.profiles)
         self.meter.keep(one.id for one in found)
-        shared = config.shared
+        shared, daemon, store = config.shared, config.daemon, config.store
+        used = (config.limits, config.media, store.max_waiting, config.web.public_url, daemon.folders)
         for line in unused_credentials(config, self.home, channels):
             log.warning("credentials.unused", reason=line)
         return [
-            self._broken(one) if isinstance(one, BrokenAccount) else self._plan(one, shared) for one in found
+            self._broken(one) if isinstance(one, BrokenAccount) else self._plan(one, shared, used)
+            for one in found
         ]
 
     def stamps(self) -> Stamps:
@@ -279,7 +283,7 @@ class Planner:
         )
         return Plan(first, account, None)
 
-    def _plan(self, account: AccountSetup, config: Config) -> Plan:
+    def _plan(self, account: AccountSetup, config: Config, used: object) -> Plan:
         settings = account.settings
         first = Snapshot(
             id=account.id,
@@ -294,9 +298,7 @@ class Planner:
             if isinstance(settings.senders, tuple)
             else ours.Senders(settings.senders),
         )
-        daemon, store = config.daemon, config.store
-        used = (config.limits, config.media, store.max_waiting, config.web.public_url, daemon.folders)
-        return Plan(first, (account, *used), self._build(account, config) if settings.enabled else None)
+        return Plan(first, (account, used), self._build(account, config) if settings.enabled else None)
 
     def _build(self, account: AccountSetup, config: Config) -> Callable[[], Served]:
         setup = Setup(
@@ -313,7 +315,7 @@ class Planner:
             clock=self.clock,
             rng=self.rng,
             version=VERSION,
-            meter=self.meter.of(account.id),
-            ahead=self.ahead(account.id, account.settings),
+            meter_of=self.meter.of,
+            ahead_of=self.ahead,
         )
-        return lambda: Served(Account(setup), self.home, self.clock, setup.meter)
+        return lambda: Served(Account(setup), setup)

@@ -39,6 +39,8 @@ def full_jitter(attempt: int, bounds: Sequence[float], rng: Randomness) -> float
 class Backoff:
     """The waits between the failures of one thing: each bound higher than the last, until ``reset``."""
 
+    __slots__ = ("_bounds", "_clock", "_failures", "_floor", "_rng")
+
     def __init__(
         self,
         clock: Clock,
@@ -78,21 +80,23 @@ class Backoff:
 class Breaker:
     """Says when something happened ``limit`` times within ``seconds``."""
 
+    __slots__ = ("_clock", "_limit", "_seconds", "_times")
+
     def __init__(self, clock: Clock, limit: int, seconds: float) -> None:
         self._clock, self._limit, self._seconds = clock, limit, seconds
-        self._times: list[float] = []
+        self._times: tuple[float, ...] = ()
 
     def trips(self) -> bool:
         """Count once more. True: that is the limit, and the count begins anew."""
         now = self._clock.monotonic()
-        self._times = [*self._times, now][-self._limit :]
+        self._times = (*self._times, now)[-self._limit :]
         tripped = len(self._times) == self._limit and now - self._times[0] <= self._seconds
         if tripped:
             self.reset()
         return tripped
 
     def reset(self) -> None:
-        self._times = []
+        self._times = ()
 
 
 @dataclass(frozen=True, slots=True)

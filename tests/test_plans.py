@@ -22,7 +22,7 @@ from bridge.errors import BridgeError, ConfigError, ExhaustedError, StoreError
 from bridge.health import Health, RemoteTools, Snapshot, State
 from bridge.ids import AccountId
 from bridge.media.disk import Disk
-from bridge.meter import AccountMeter, Meter
+from bridge.meter import Meter
 from bridge.paths import Home, read_private, write_private
 from bridge.plans import Planner, Served
 from bridge.protocol import ours
@@ -30,6 +30,7 @@ from bridge.store.contract import OpenParts, Post, Query, Step, Store
 from bridge.store.sqlite import open_store
 from bridge.supervisor import Plan
 from bridge.web.listener import Route
+from tests.relay.harness import setup_for
 from tests.scarce import no_descriptors
 
 ACCOUNT = AccountId("webhook:main")
@@ -186,7 +187,7 @@ class Answering:
 
 async def test_a_request_that_verified_is_the_last_contact_and_ends_no_trouble(tmp_path: Path) -> None:
     clock, answering = FakeClock(), Answering()
-    served = Served(answering, Home(tmp_path), clock, AccountMeter())  # type: ignore[arg-type]  # as told
+    served = Served(answering, setup_for(Home(tmp_path), None, clock, answering))  # type: ignore[arg-type]  # as told
     health = Health(Snapshot(ACCOUNT, "webhook", "main", State.STARTING, clock.now()), clock)
 
     async def handled_after(seconds: float) -> datetime | None:
@@ -212,7 +213,7 @@ async def test_pushes_that_prove_nothing_are_told_until_one_is_accepted_and_end_
     tmp_path: Path,
 ) -> None:
     clock, answering = FakeClock(), Answering()
-    served = Served(answering, Home(tmp_path), clock, AccountMeter())  # type: ignore[arg-type]  # as told
+    served = Served(answering, setup_for(Home(tmp_path), None, clock, answering))  # type: ignore[arg-type]  # as told
     health = Health(Snapshot(ACCOUNT, "webhook", "main", State.STARTING, clock.now()), clock)
 
     async def refused_after(answer: AnyAnswer, request: Request = REQUEST) -> int:
@@ -239,8 +240,9 @@ async def test_pushes_that_prove_nothing_are_told_until_one_is_accepted_and_end_
 
 
 async def test_each_request_is_counted_by_its_answer_and_size(tmp_path: Path) -> None:
-    answering, meter = Answering(), AccountMeter()
-    served = Served(answering, Home(tmp_path), FakeClock(), meter)  # type: ignore[arg-type]  # as told
+    answering = Answering()
+    setup = setup_for(Home(tmp_path), None, FakeClock(), answering)
+    meter, served = setup.meter, Served(answering, setup)  # type: ignore[arg-type]  # as told
     file = FileAnswer(tmp_path, "a", "text/plain", 1)
     for answer in (Answer(401), file, SentAnswer(Answer(200), lambda _: None), NoAnswer()):
         answering.answer = answer
@@ -252,7 +254,7 @@ async def test_each_request_is_counted_by_its_answer_and_size(tmp_path: Path) ->
 async def test_accounts_that_are_gone_are_counted_no_more(tmp_path: Path) -> None:
     async with setting(tmp_path) as here:
         here.plan({})
-        assert list(here.meter.accounts) == [ACCOUNT]
+        here.meter.of(ACCOUNT)
         here.planner.plans(Config())
         assert not here.meter.accounts
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import aiohttp
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -45,15 +45,27 @@ class TooLargeError(ChannelError):
 async def http_session(tls: ssl.SSLContext | None = None) -> AsyncIterator[aiohttp.ClientSession]:
     """The one pool of connections: no cookies, no proxy from the environment, no limit of its own."""
     connector = aiohttp.TCPConnector(limit=0, ssl=tls or ssl.create_default_context())
-    async with aiohttp.ClientSession(
+    async with _session(connector) as session:
+        yield session
+
+
+def _session(connector: aiohttp.BaseConnector, **more: Any) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
         trust_env=False,
         auto_decompress=True,
         headers={"User-Agent": "turnbridge"},
-        middlewares=[_refuse_moved_upgrade],
-    ) as session:
-        yield session
+        **more,
+    )
+
+
+@asynccontextmanager
+async def _upgrading(session: aiohttp.ClientSession) -> AsyncIterator[aiohttp.ClientSession]:
+    """For a handshake, with the same pool: what waits for an answer does without the check."""
+    connector = cast(aiohttp.BaseConnector, session.connector)
+    async with _session(connector, connector_owner=False, middlewares=[_refuse_moved_upgrade]) as own:
+        yield own
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +206,7 @@ class Transport:
         """
 
         def connect(_: Request, way: _Way) -> Awaitable[aiohttp.ClientWebSocketResponse]:
-            return self.session.ws_connect(
+            return session.ws_connect(
                 way.url,
                 headers=way.headers,
                 server_hostname=way.server_hostname,
@@ -205,7 +217,7 @@ class Transport:
             )
 
         try:
-            async with asyncio.timeout_at(request.deadline):
+            async with asyncio.timeout_at(request.deadline), _upgrading(self.session) as session:
                 return Socket(await self._each_way(request, connect), request.host)
         except aiohttp.WSServerHandshakeError as error:
             if error.status == 101:

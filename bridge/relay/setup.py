@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -31,7 +32,7 @@ class Setup:
     """What an account is made of; what most accounts never need is made when it is asked for.
 
     ``disk`` is what received files are saved on. ``version`` is ours, as told to the session
-    server. ``ahead`` answers messages for the daemon, before the account itself does.
+    server. ``ahead_of`` tells who answers messages for the daemon, before the account itself does.
     """
 
     name: AccountId
@@ -47,8 +48,8 @@ class Setup:
     clock: Clock
     rng: Random
     version: str
-    meter: AccountMeter = field(default_factory=AccountMeter)
-    ahead: Ahead = NOBODY
+    meter_of: Callable[[AccountId], AccountMeter] = lambda _: AccountMeter()
+    ahead_of: Callable[[AccountId, ChannelSettings], Ahead] = lambda _, __: NOBODY
 
     @property
     def channel_name(self) -> str:
@@ -57,6 +58,14 @@ class Setup:
     @property
     def account_name(self) -> str:
         return self.name.partition(":")[2]
+
+    @cached_property
+    def meter(self) -> AccountMeter:
+        return self.meter_of(self.name)
+
+    @cached_property
+    def ahead(self) -> Ahead:
+        return self.ahead_of(self.name, self.settings)
 
     @cached_property
     def log(self) -> Logger:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from functools import partial
+from typing import Any
 
 from bridge.channel import Batch, ChannelError, CredentialsError, Polls, UnreachableError
 from bridge.clock import Clock
@@ -21,6 +23,8 @@ SILENT = "nothing was received for longer than expect_every_seconds: look at wha
 class Receiver:
     """What is polled: repeated until a batch comes, with waits that grow while none brings items."""
 
+    __slots__ = ("_channel", "_clock", "_had_contact", "_health", "_losses", "_rng", "_trouble", "_waits")
+
     def __init__(self, channel: Polls, setup: Setup, trouble: Trouble, health: Health) -> None:
         self._channel, self._trouble, self._health = channel, trouble, health
         self._clock, self._rng = setup.clock, setup.rng
@@ -28,14 +32,14 @@ class Receiver:
         self._losses = Breaker(setup.clock, MUTE_TIMES, MUTE_SECONDS)
         self._had_contact = False
 
-    async def next(self, checkpoint: str) -> Batch:
+    def next(self, checkpoint: str) -> Coroutine[Any, Any, Batch]:
         """The batch after ``checkpoint``.
 
         Raises:
             CredentialsError: the account is refused. MuteError: it connects and goes mute again and again.
         """
         once = partial(self._receive, checkpoint)
-        return await retrying(once, RECEIVING, self._clock, self._rng, self._trouble)
+        return retrying(once, RECEIVING, self._clock, self._rng, self._trouble)
 
     async def _receive(self, checkpoint: str) -> Batch:
         try:

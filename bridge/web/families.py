@@ -23,6 +23,7 @@ from bridge.web.seen import Seen
 
 ACCOUNT = ("channel", "account")
 PREFIX = "turnbridge_"
+_NOTHING_YET = AccountMeter()
 
 
 def text_of(seen: Seen) -> bytes:
@@ -45,7 +46,7 @@ class _Seen(Collector):
         yield from _daemon(self._seen)
         yield from _snapshots(self._seen.snapshots)
         accounts = self._seen.meter.accounts
-        meters = {one.id: accounts[one.id] for one in self._seen.snapshots if one.id in accounts}
+        meters = {one.id: accounts.get(one.id, _NOTHING_YET) for one in self._seen.snapshots}
         yield from _counters(meters)
         yield from _histograms(meters)
 

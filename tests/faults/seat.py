@@ -24,7 +24,6 @@ from bridge.channel.testing.kits.wechat_mp import WechatMpKit
 from bridge.clock import Clock
 from bridge.health import Snapshot, State
 from bridge.ids import AccountId
-from bridge.meter import AccountMeter
 from bridge.paths import Home
 from bridge.plans import Served
 from bridge.relay import contact, silence
@@ -162,7 +161,7 @@ async def seat(
     clock, name = LoopClock(loop), AccountId(f"{channel}:main")
     async with kit_of(channel, LoopClock(loop)) as kit, Wire(_port(kit), _unauthorized(channel)) as wire:
         setup = _setup(kit, wire, home, store, Http(http, clock=clock), clock, name, rng, settings)
-        served = Served(Account(setup), home, clock, AccountMeter())
+        served = Served(Account(setup), setup)
         supervisor = Supervisor(clock, rng)
         first = Snapshot(name, channel, "main", State.STARTING, clock.now())
         async with supervisor.running():

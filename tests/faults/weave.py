@@ -25,7 +25,6 @@ from bridge.channel import (
 )
 from bridge.errors import StoreError
 from bridge.health import Snapshot, State
-from bridge.meter import AccountMeter
 from bridge.plans import Served
 from bridge.relay.account import Account
 from bridge.store.contract import OpenMessages, OpenParts, Query, Step, Store
@@ -117,7 +116,7 @@ def weave(seed: int, wrap: Wrap = lambda store: store) -> Weave:
             world = _World(LoopClock(loop), chaos, server, store, Shown(chaos))
             refusing: Any = Refusing(wrap(store), chaos)
             setup = setup_for(home, refusing, world.clock, world.channel)  # type: ignore[arg-type]  # any clock
-            await world.live(lambda: Served(Account(setup), home, world.clock, AccountMeter()), result)
+            await world.live(lambda: Served(Account(setup), setup), result)
             result.breaches += await world.judged()
         result.steps = list(loop.steps)
         return result

@@ -239,7 +239,7 @@ def setup_for(
     return Setup(
         name=NAME, spec=spec_for(channel, **(spec or {})), settings=table, credentials=None, config=config,
         home=home, workspace=workspace or home.root, http=cast(Http, None), store=store, clock=clock,
-        disk=disk or Disk(home.root, 0), rng=Random(3), version="1", ahead=ahead,
+        disk=disk or Disk(home.root, 0), rng=Random(3), version="1", ahead_of=lambda _, __: ahead,
     )  # fmt: skip
 
 

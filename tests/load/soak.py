@@ -89,11 +89,16 @@ class Soaked:
     oldest_days: float = 0.0
     unanswered: int = 0
 
-    def grown(self, of: Callable[[Look], int]) -> int:
-        """From the warm state to the end, each by its largest of a tenth of the looks."""
+    def grown(self, of: Callable[[Look], int], extreme: Callable[[list[int]], int] = max) -> int:
+        """From the warm state to the end, each by the ``extreme`` one of a tenth of the looks."""
         warm = [of(look) for look in self.looks if look.share >= WARM]
         some = max(1, len(warm) // 10)
-        return max(warm[-some:]) - max(warm[:some])
+        return extreme(warm[-some:]) - extreme(warm[:some])
+
+    @property
+    def more_descriptors(self) -> int:
+        """By the fewest: when others begin to write, the sessions before theirs are open for a while."""
+        return self.grown(lambda look: look.descriptors, min)
 
     @property
     def _full(self) -> Look:
@@ -110,7 +115,7 @@ class Soaked:
             found.append(f"{self.unanswered} messages were not answered")
         if (grown := self.grown(lambda look: look.memory)) > GROWTH_BYTES:
             found.append(f"the memory grew by {grown / MIB:.1f} MiB")
-        if (opened := self.grown(lambda look: look.descriptors)) > GROWTH_DESCRIPTORS:
+        if (opened := self.more_descriptors) > GROWTH_DESCRIPTORS:
             found.append(f"{opened} more descriptors are open")
         if self.wal >= WAL_BYTES:
             found.append(f"the database's log had {self.wal / MIB:.0f} MiB")
@@ -126,7 +131,7 @@ class Soaked:
         return (
             f"{self.messages:,} messages in {SPAN_DAYS} days: memory {last.memory / MIB:.0f} MiB, "
             f"{self.grown(lambda look: look.memory) / MIB:+.1f} MiB since it was warm; "
-            f"{last.descriptors} descriptors, {self.grown(lambda look: look.descriptors):+d}; "
+            f"{last.descriptors} descriptors, {self.more_descriptors:+d}; "
             f"database {last.database / MIB:.1f} MiB, {self.database_times:.2f} times what it was half-way; "
             f"its log at most {self.wal / MIB:.1f} MiB; the oldest is {self.oldest_days:.1f} days old"
         )

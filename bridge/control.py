@@ -56,7 +56,8 @@ class Control:
     """Answers commands.
 
     ``reload`` reads the settings again, makes the accounts as they say, and returns the names of changed
-    tables that take effect at the next start only. ``on_disk`` tells how it stood when they were read last.
+    tables that take effect at the next start only. ``on_disk`` tells how it stood when they were read last,
+    and ``mcp`` how the servers of tools are.
     """
 
     def __init__(
@@ -69,10 +70,11 @@ class Control:
         reload: Callable[[], Awaitable[Sequence[str]]],
         on_disk: Callable[[], OnDisk],
         version: str,
+        mcp: Callable[[], Sequence[ours.McpServer]] = tuple,
     ) -> None:
         self._supervisor, self._store = supervisor, store
         self._letters, self._switches, self._owners = letters, switches, owners
-        self._reload, self._on_disk, self._version = reload, on_disk, version
+        self._reload, self._on_disk, self._version, self._mcp = reload, on_disk, version, mcp
 
     async def handle(self, command: ours.Command) -> ours.DaemonStatus:
         """Do ``command`` and tell the state after it.
@@ -81,7 +83,7 @@ class Control:
             ControlError: it was not done.
         """
         match command:
-            case commands.Status():
+            case commands.Status() | ours.McpList():
                 pass
             case commands.Reload():
                 await self._reloaded()
@@ -103,7 +105,8 @@ class Control:
                 raise ControlError("restart_error", "restart it with the service manager that runs it")
             case _:
                 assert_never(command)
-        return await self.status()
+        asked = {"mcp": tuple(self._mcp())} if isinstance(command, ours.McpList) else {}
+        return (await self.status()).model_copy(update=asked)
 
     async def status(self) -> ours.DaemonStatus:
         """The snapshot of now: states as they stand, figures measured where the store is quick enough."""

@@ -237,7 +237,9 @@ class Daemon:
     def _control(self, store: Store, planner: Planner, switches: Switches, owners: Owners) -> Control:
         letters = Letters(self._supervisor, store, self._clock)
         reload, on_disk = lambda: self._reload(planner), lambda: self._on_disk
-        return Control(self._supervisor, store, letters, switches, owners, reload, on_disk, VERSION)
+        return Control(
+            self._supervisor, store, letters, switches, owners, reload, on_disk, VERSION, self._servers.told
+        )
 
     def _services(self, store: Store, control: Control, agents: Agents) -> Services:
         return Services(

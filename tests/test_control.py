@@ -117,7 +117,10 @@ class Switchboard(Switches):
 
 @asynccontextmanager
 async def running(
-    store: Store, reload_error: Exception | None = None, waiting: Sequence[str] = ()
+    store: Store,
+    reload_error: Exception | None = None,
+    waiting: Sequence[str] = (),
+    mcp: Sequence[ours.McpServer] = (),
 ) -> AsyncIterator[Daemon]:
     supervisor, pigeon, reloads = Supervisor(FakeClock()), Pigeon(), list[str]()
 
@@ -140,8 +143,9 @@ async def running(
         questions = Questions(store, FakeClock(), Reach(supervisor, store, list), lambda _: 0.0)
         owners = Owners(supervisor, store, FakeClock(), Pairings(FakeClock()), questions)
         control = Control(
-            supervisor, store, letters, switches, owners, reload, lambda: OnDisk("wrong", ("web",)), "1.2.3"
-        )
+            supervisor, store, letters, switches, owners, reload, lambda: OnDisk("wrong", ("web",)), "1.2.3",
+            lambda: mcp,
+        )  # fmt: skip
         yield Daemon(control, supervisor, pigeon, reloads, switches)
 
 
@@ -295,3 +299,10 @@ async def test_a_pairing_is_told_with_the_status_and_its_code_is_not(tmp_path: P
         assert len(status.components) == 2
         assert "48217730" not in status.model_dump_json()
         assert (await daemon.control.handle(commands.Status())).pairing is None
+
+
+async def test_servers_of_tools_come_with_the_status_where_they_are_asked_for(tmp_path: Path) -> None:
+    server = ours.McpServer(name="web", kind="http", state="connected", since_unix_seconds=1)
+    async with open_store(tmp_path / "db") as store, running(store, mcp=[server]) as daemon:
+        assert (await daemon.control.handle(ours.McpList())).mcp == (server,)
+        assert (await daemon.control.handle(commands.Status())).mcp == ()

@@ -48,6 +48,7 @@ def findings(where: Home) -> tuple[list[str], list[str]]:
     wrong += workspace_problems(config, where)
     wrong += [reason for account in found if isinstance(account, BrokenAccount) for reason in account.reasons]
     wrong += agent_problems(config, where)
+    wrong += server_problems(config, where)
     ready = [account for account in found if isinstance(account, AccountSetup)]
     odd = [line for account in ready if (line := powerless(account, where))]
     odd += [line for account in ready for line in placeholders(account, where)]
@@ -65,6 +66,21 @@ def workspace_problems(config: Config, where: Home) -> list[str]:
     except ConfigError as error:
         return [str(error)]
     return []
+
+
+def server_problems(config: Config, where: Home) -> list[str]:
+    """A line for each server of tools that cannot be reached, as it is set."""
+    from bridge.tools.mcp.access import access
+    from bridge.tools.mcp.servers import workspace_of
+
+    lines: list[str] = []
+    for name, table in config.mcp.items():
+        try:
+            if table.enabled:
+                access(name, table, where, workspace_of(where, config), os.environ)
+        except ConfigError as error:
+            lines.append(str(error))
+    return lines
 
 
 def unknown_accounts(config: Config, where: Home) -> list[str]:

@@ -76,6 +76,25 @@ def accounts(found: dict[str, Any], where: Home) -> Iterator[Finding]:
         yield warning("account", text, f"look at them: {typed(where, 'dead list')}")
 
 
+def servers(where: Home) -> Iterator[Finding]:
+    """Each server of tools that is switched on, as the daemon has it, and what it cannot offer."""
+    try:
+        found = ask_daemon(where, {"action": "mcp"}).get("mcp", [])
+    except (BridgeError, OSError) as error:
+        yield unknown("mcp", f"the daemon does not tell of its servers of tools: {error}")
+        return
+    for one in found:
+        text = f"{one['name']}: {one['state']}"
+        if one["state"] == "connected":
+            yield good("mcp", f"{text}, {len(one.get('tools', []))} tools")
+        elif one["state"] != "disabled":
+            cure = f"see what it says: {typed(where, 'mcp test ' + str(one['name']))}"
+            tell = warning if one["state"] == "starting" else fault
+            yield tell("mcp", f"{text}: {one['reason']}" if one.get("reason") else text, cure)
+        for note in one.get("notes", []):
+            yield warning("mcp", f"{one['name']}: {note}", "change tools, disabled or read_only of it")
+
+
 def _unproven(one: dict[str, Any], where: Home) -> Iterator[Finding]:
     if told := unproven(one, now()):
         keys = f"keys are set by: {typed(where, 'channels login ' + str(one['id']))}"

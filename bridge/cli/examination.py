@@ -36,6 +36,7 @@ def examined(where: Home) -> list[Finding]:
     findings += of_daemon
     if status is not None:
         findings += doctor_daemon.accounts(status, where)
+        findings += doctor_daemon.servers(where)
     findings.append(doctor_service.examined(where))
     return [replace(each, text=clean(visible(each.text))) for each in findings]
 
@@ -58,10 +59,12 @@ def settings(where: Home, status: dict[str, Any] | None) -> list[Finding]:
         return [fault("settings", f"{where.config} is not there", f"make it: {typed(where, 'init')}")]
     wrong, odd = findings(where)
     cure = f"do what it says, then see: {typed(where, 'config check')}"
-    well = [one["id"] for one in status["components"] if one["state"] != "failed"] if status else []
+    running = status["components"] if status else []
+    well = [f"channels.{one['id'].replace(':', '.')}" for one in running if one["state"] != "failed"]
+    well += [f"{where.config}: mcp"] if status else []  # told of below, as they are
     found = [good("settings", str(where.config))] if not wrong else []
     for line in wrong:
-        if NO_VARIABLE in line and any(f"channels.{name.replace(':', '.')}." in line for name in well):
+        if NO_VARIABLE in line and any(f"{name}." in line for name in well):
             found.append(warning("settings", line, "the daemon has it: set it in this shell, too"))
         else:
             found.append(fault("settings", line, cure))

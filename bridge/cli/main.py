@@ -29,6 +29,8 @@ COMMANDS = {
     "dead": "dead",
     "reload": "reload",
     "stop": "stop",
+    "mcp": "mcp",
+    "skills": "skills",
     "session": "session",
     "config": "config",
     "completion": "completion",

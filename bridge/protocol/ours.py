@@ -118,8 +118,23 @@ class QuestionState(Wire):
 
 OwnerCommand = Pair | PairState | Confirm | QuestionState
 
+
+class McpList(Wire):
+    """Tell of the servers of tools."""
+
+    action: Literal["mcp"] = "mcp"
+
+
 Command = Annotated[
-    ChannelSet | OwnerCommand | Send | DeadList | DeadShow | DeadRetry | DeadPrune | commands.CommonCommand,
+    ChannelSet
+    | OwnerCommand
+    | Send
+    | DeadList
+    | DeadShow
+    | DeadRetry
+    | DeadPrune
+    | McpList
+    | commands.CommonCommand,
     Field(discriminator="action"),
 ]
 
@@ -326,8 +341,35 @@ class Question(Wire):
     seconds_left: U32
 
 
+class McpTool(Wire):
+    """A server's tool: ``name`` is what agents call it, ``own`` what the server does."""
+
+    name: str
+    own: str
+    risk: str
+    description: str
+
+
+class McpServer(Wire):
+    """A server of tools. ``kind`` is ``stdio`` or ``http``; ``says`` is what it says that it is.
+
+    ``state`` is ``starting``, ``connected``, ``backoff``, ``failed`` or ``disabled``; ``notes`` say what of
+    its tools is left out, and why.
+    """
+
+    name: str
+    kind: str
+    state: str
+    since_unix_seconds: U64
+    reason: Text = ""
+    next_try_unix_seconds: Maybe[U64] = None
+    says: Text = ""
+    tools: Items[McpTool] = ()
+    notes: Items[str] = ()
+
+
 class DaemonStatus(shared.DaemonStatus):
-    """``dead``, ``pairing`` and ``question`` answer the actions that are about them.
+    """``dead``, ``pairing``, ``question`` and ``mcp`` answer the actions that are about them.
 
     ``settings_error`` is why the settings on disk cannot be read: those read before are in effect.
     ``waits_for_restart`` names the tables of which something takes effect at the next start only.
@@ -337,6 +379,7 @@ class DaemonStatus(shared.DaemonStatus):
     dead: Items[DeadLetter] = ()
     pairing: Maybe[Pairing] = None
     question: Maybe[Question] = None
+    mcp: Items[McpServer] = ()
     settings_error: Maybe[str] = None
     waits_for_restart: Items[str] = ()
 

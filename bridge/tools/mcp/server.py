@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -77,6 +77,7 @@ class Server:
         self._connection: Connection | None = None
         self._calls = 0
         self._listed: list[Listed] | None = None
+        self.said: Sequence[str] = ()  # its last lines of standard error
         self._wake = asyncio.Event()
         first = State.STARTING if table.enabled else State.DISABLED
         self.status = Status(name, "http" if table.url else "stdio", first, clock.now())
@@ -122,6 +123,7 @@ class Server:
         connection: Connection = module.Connection(
             self._access, self._table, self._roots, self._clock, self._wake
         )
+        self.said = connection.said
         try:
             error = await isolated(self._connected(connection), f"mcp/{self.name}", STOP_SECONDS)
         finally:

@@ -8,16 +8,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bridge.clock import Clock
+from bridge.clock import Clock, unix_seconds
 from bridge.config import Config, McpTable
 from bridge.errors import BridgeError
 from bridge.paths import Home
+from bridge.protocol import ours
 from bridge.retry import Randomness
 from bridge.tools.contract import Tool
 from bridge.tools.mcp.access import Access, access, passed
 from bridge.tools.mcp.catalog import Catalog
 from bridge.tools.mcp.server import Server, State, Status
+from bridge.tools.mcp.text import line
 from bridge.tools.mcp.tool import McpTool
+
+TOLD_BYTES = 200
 
 Key = tuple[McpTable, Access | str, Path]
 """What a server is made of; equal: nothing changed, and a running one is left alone."""
@@ -92,6 +96,10 @@ class Servers:
         """In the settings' order."""
         return [server.status for server in self._servers.values()]
 
+    def told(self) -> list[ours.McpServer]:
+        """The same, for whoever asks the daemon."""
+        return [to_wire(status) for status in self.statuses()]
+
     def tools(self) -> Mapping[str, Tool]:
         """The tools that are known now, by name. One that stays as it was is the same object."""
         found: dict[str, Tool] = {}
@@ -108,6 +116,28 @@ class Servers:
         """The servers that are switched on, in the form of ``session/new`` of the Agent Client Protocol."""
         known = [key[1] for key in self._keys.values() if isinstance(key[1], Access) and key[0].enabled]
         return [passed(one) for one in known]
+
+
+def to_wire(status: Status) -> ours.McpServer:
+    return ours.McpServer(
+        name=status.name,
+        kind=status.kind,
+        state=status.state.value,
+        since_unix_seconds=unix_seconds(status.since),
+        reason=status.reason,
+        next_try_unix_seconds=unix_seconds(status.next_try) if status.next_try else None,
+        says=status.says,
+        notes=status.catalog.notes,
+        tools=tuple(
+            ours.McpTool(
+                name=one.name,
+                own=line(one.own, TOLD_BYTES),
+                risk=one.risk.value,
+                description=line(one.description, TOLD_BYTES),
+            )
+            for one in status.catalog.tools
+        ),
+    )
 
 
 def workspace_of(home: Home, config: Config) -> Path:

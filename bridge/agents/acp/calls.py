@@ -1,6 +1,7 @@
 """The tool calls that an agent tells of, as calls of its own at the gate.
 
-A call is proposed once it is asked about, runs, or has ended: before that agents still fill in what it is.
+A call is proposed once it is asked about, has some output, or has ended: before that agents still fill in
+what it is, and some say that it runs before they ask. One that runs on is proposed by ``start_due``.
 """
 
 import json
@@ -61,6 +62,16 @@ class Calls:
         """Whether one runs, so that silence means nothing."""
         return any(made.runs and not made.ended for made in self._made.values())
 
+    @property
+    def due(self) -> bool:
+        """Whether one runs that nobody was told of."""
+        return any(made.runs and made.own is None for made in self._made.values())
+
+    async def start_due(self) -> None:
+        for made in self._made.values():
+            if made.runs and made.own is None:
+                await self._show(made)
+
     def knows(self, call_id: str) -> bool:
         return call_id in self._made
 
@@ -70,16 +81,15 @@ class Calls:
         if made.ended:
             return
         made.take(update)
-        if update.status == "in_progress":
-            await self._start(made)
+        if update.status == "in_progress" and not made.denied:
+            made.runs = True
+            if made.own is not None or _output(made.told):
+                await self._show(made)
         if update.status in ENDED:
             await self._end(made, update.status == "completed")
 
-    async def _start(self, made: Made) -> None:
+    async def _show(self, made: Made) -> None:
         own = await self._proposed(made)
-        if made.denied:
-            return
-        made.runs = True
         await own.started()
         output = _output(made.told)
         if output != made.shown:
@@ -99,7 +109,7 @@ class Calls:
         """
         made = self._made.setdefault(call.tool_call_id, Made())
         made.take(call)
-        if made.asked or made.runs or made.ended:
+        if made.asked or made.own is not None:
             return await self._ask_aside(made, options)
         made.asked = True
         own = await self._proposed(made)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,9 @@ from bridge.tools.contract import Risk, ToolResult
 
 MOST_WAITING = 10_000
 """News that wait because the client does not read."""
+
+DUE_SECONDS = 0.5
+"""How long a call runs before it is told, as it may still be asked about."""
 
 _MARKS = {"pending": "○", "in_progress": "◐", "completed": "●"}
 
@@ -147,6 +151,11 @@ class Prompting:
         return news.outcome
 
     async def _next(self) -> Any:
+        if self._calls.due:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(DUE_SECONDS):
+                    return await self._news.get()
+            await self._calls.start_due()
         busy = self._asking or self._tool is not None or self._calls.running
         try:
             async with asyncio.timeout(None if busy else self._silent_seconds):

@@ -99,7 +99,8 @@ async def stage(folder: Path, fault: str = "", **settings: Any) -> AsyncIterator
     env = [f"FAULT={fault}", f"LOG={log}", f"STATE={state}", *settings.pop("env", [])]
     if "capabilities" in settings:
         env.append(f"CAPABILITIES={json.dumps(settings.pop('capabilities'))}")
-    told = {"command": [sys.executable, PROGRAM], "env": env, **QUICK, **settings}
+    program = {} if "preset" in settings else {"command": [sys.executable, PROGRAM]}
+    told = {**program, "env": env, **QUICK, **settings}
     home, clock = Home(folder / "home"), FakeClock()
     agent = Acp(AcpSettings.model_validate(told), AgentPlace("coder", home, clock))
     async with agent.running():

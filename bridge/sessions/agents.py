@@ -103,8 +103,9 @@ class Agents:
             if made.running is None:
                 made.running = asyncio.get_running_loop().create_future()
                 self._to_start.put_nowait(made)
-            await asyncio.wait([made.running])
-            made.running.result()
+            running = made.running
+            await asyncio.wait([running])
+            running.result()
         return agent
 
     async def leave(self, name: str, session_id: str) -> None:

@@ -145,6 +145,7 @@ class Connection:
                 await self._refuse("turn_active", text, message.request_id)
                 return
             self._slow = tasks.create_task(self._requests.answer(message))
+            await asyncio.sleep(0)  # it begins before the next line is looked at: a turn that follows waits
         else:
             await self._requests.answer(message)
 

@@ -48,10 +48,10 @@ class WebFetch:
         return f"Fetch {arguments.url}"
 
     async def run(self, arguments: FetchArguments, place: CallPlace) -> ToolResult:
-        tls: ssl.SSLContext = self._tls or await asyncio.to_thread(ssl.create_default_context)
-        self._tls = tls
+        if self._tls is None:
+            self._tls = await asyncio.to_thread(ssl.create_default_context)
         try:
-            found = await fetch(arguments.url, self._guard, tls)
+            found = await fetch(arguments.url, self._guard, self._tls)
             await place.progress(f"{found.said}, {len(found.data)} bytes, {found.mime or 'of no type'}")
             text = await _text(found)
         except (FetchError, StartError) as error:

@@ -68,7 +68,7 @@ class Endpoint:
             return self._pool
 
     async def _trusted(self) -> ssl.SSLContext:
-        """Whom the system trusts; nobody where nothing is encrypted, as that takes hundreds of files to read."""
+        """Whom the system trusts; nobody where nothing is encrypted, as hundreds of files are read for it."""
         if any(one.startswith("https:") for one in (self.settings.address, self.settings.proxy)):
             return await asyncio.to_thread(ssl.create_default_context)
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -10,13 +10,24 @@ from bridge.agents.llm.claude import ClaudeMender
 from bridge.agents.llm.sse import Event, event
 from tests.agents.llm.test_oddities import ANY_JSON, near
 
-START = {"type": "message_start", "message": {"id": "m", "model": "c", "usage": {"input_tokens": 3}}}
-TEXT = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+START: dict[str, Any] = {
+    "type": "message_start",
+    "message": {"id": "m", "model": "c", "usage": {"input_tokens": 3}},
+}
+TEXT: dict[str, Any] = {
+    "type": "content_block_start",
+    "index": 0,
+    "content_block": {"type": "text", "text": ""},
+}
 SAID = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "a"}}
 STOP = {"type": "content_block_stop", "index": 0}
-END = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}}
+END: dict[str, Any] = {
+    "type": "message_delta",
+    "delta": {"stop_reason": "end_turn"},
+    "usage": {"output_tokens": 2},
+}
 LAST = {"type": "message_stop"}
-WHOLE = [START, TEXT, SAID, STOP, END, LAST]
+WHOLE: list[dict[str, Any]] = [START, TEXT, SAID, STOP, END, LAST]
 
 
 def mended(*values: Any) -> tuple[ClaudeMender, list[Any]]:
@@ -75,7 +86,7 @@ def test_null_and_unknown_fields_beside_the_counts_do_not_matter() -> None:
 
 
 def test_events_that_are_unknown_or_broken_are_dropped() -> None:
-    odd = [
+    odd: list[Any] = [
         {"type": "ping"},
         {"type": "surprise"},
         {},
@@ -110,7 +121,7 @@ def test_a_name_is_taken_for_a_type_that_is_missing() -> None:
 
 def test_calls_and_thoughts_keep_what_they_need() -> None:
     call = {"type": "tool_use", "id": "t", "name": "add", "input": {"a": 1}, "caller": None}
-    odd = {"type": "tool_use", "id": None, "input": []}
+    odd: dict[str, Any] = {"type": "tool_use", "id": None, "input": []}
     thought = {"type": "thinking", "thinking": "hm"}
     _, found = mended(
         START, *({**TEXT, "index": at, "content_block": one} for at, one in enumerate((call, odd, thought)))

@@ -46,7 +46,7 @@ async def test_proxies_are_taken_from_the_profile_alone(monkeypatch: Any) -> Non
     async with ModelServer().serving() as server, ModelServer().serving() as other:
         monkeypatch.setenv("HTTP_PROXY", other.address)
         for given, asked in (({}, 0), ({"proxy": other.address}, 1)):
-            tested = endpoint(f"{server.address}/v1", **given)
+            tested = endpoint(f"{server.address}/v1", None, **given)
             async with tested.client(tested.watch()) as client:
                 await client.get(f"{server.address}/v1/models")
             await tested.close()

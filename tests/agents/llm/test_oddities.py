@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.agents.llm.oddities import (
+    Slots,
     call_id,
     call_name,
     mend_chunk,
@@ -169,3 +170,31 @@ def test_names_are_bounded_and_sent_as_every_provider_takes_them() -> None:
     assert sent_name("工具") == "__"
     assert sent_name("") == "unnamed"
     assert len(sent_name("a" * 100)) == 64
+
+
+def placed(*pieces: tuple[Any, Any, Any, Any]) -> list[tuple[int, Any]]:
+    """Where pieces of calls (index, id, name, arguments) belong, and under which name each goes on."""
+    slots, found = Slots(), []
+    for index, its_id, name, arguments in pieces:
+        call = {"index": index, "id": its_id, "function": {"name": name, "arguments": arguments}}
+        slots.place(call)
+        found.append((call["index"], call["function"]["name"]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        ([(0, "x", "a", "{"), (1, "y", "b", "{"), (0, None, None, "}")], [(0, "a"), (1, "b"), (0, None)]),
+        ([(0, "x", "a", "{}"), (0, "y", "b", "{"), (0, None, None, "}")], [(0, "a"), (1, "b"), (1, None)]),
+        ([(0, None, "a", "{}"), (0, None, "b", "{}")], [(0, "a"), (1, "b")]),
+        ([(0, "x", "ad", None), (0, None, "d", "{}")], [(0, "ad"), (0, "d")]),
+        ([(0, "x", "a", ""), (0, "x", "a", "{"), (0, "x", "a", "}")], [(0, "a"), (0, None), (0, None)]),
+        ([(0, "", None, "{"), (0, "x", None, "}")], [(0, ""), (0, None)]),
+        ([(5, "x", "a", "{}")], [(0, "a")]),
+    ],
+)
+def test_pieces_of_calls_find_each_other(
+    pieces: list[tuple[Any, Any, Any, Any]], expected: list[tuple[int, Any]]
+) -> None:
+    assert placed(*pieces) == expected

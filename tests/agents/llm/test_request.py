@@ -35,7 +35,7 @@ from tests.agents.llm.server import (
     usage,
 )
 
-CLAUDE = {"provider": "anthropic", "model": "claude-sonnet-5"}
+CLAUDE: dict[str, Any] = {"provider": "anthropic", "model": "claude-sonnet-5"}
 
 
 class Asked:

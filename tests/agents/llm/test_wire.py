@@ -55,7 +55,7 @@ async def test_only_what_is_needed_leaves_and_the_key_is_put_in_last() -> None:
         "anthropic-version": "1",
         "cookie": "a",
     }
-    assert await fetch(pool, watch(), **told) == b"ok"
+    assert await fetch(pool, watch(), None, **told) == b"ok"
     (sent,) = pool.sent
     assert set(sent.headers) == {
         "host",

@@ -195,6 +195,14 @@ def _mcp_name(name: str) -> str:
     return name
 
 
+class ToolsTable(Table):
+    """``[tools]``: what an owner's session may use."""
+
+    disabled: tuple[str, ...] = ()
+    shell_seconds: Annotated[int, Field(ge=1, le=600)] = 120  # for a command that names no time
+    private_hosts: tuple[str, ...] = ()  # that web_fetch asks although their address is private
+
+
 class LogTable(Table):
     """``[log]``"""
 
@@ -211,6 +219,7 @@ class Config(Table):
     sessions: SessionsTable = SessionsTable()
     notices: NoticesTable = NoticesTable()
     log: LogTable = LogTable()
+    tools: ToolsTable = ToolsTable()
     mcp: dict[Annotated[str, AfterValidator(_mcp_name)], McpTable] = {}
     agents: dict[str, dict[str, Any]] = {}
     channels: dict[str, dict[str, dict[str, Any]]] = {}

@@ -11,7 +11,6 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import partial
 from typing import Any, TypeVar
 
 from bridge import registry
@@ -48,7 +47,7 @@ from bridge.store.contract import Notify, Prune, Store, ToldOf
 from bridge.store.sqlite import open_store
 from bridge.supervisor import Plan, Supervisor, isolated
 from bridge.switching import Switches
-from bridge.tools.choose import tools_for, with_more
+from bridge.tools.choose import toolbox
 from bridge.tools.mcp.servers import Servers
 from bridge.version import VERSION
 from bridge.web.listener import Route, listening, listening_at
@@ -244,7 +243,7 @@ class Daemon:
     def _services(self, store: Store, control: Control, agents: Agents) -> Services:
         return Services(
             agents=agents,
-            tools=partial(with_more, self._servers.tools, partial(tools_for, self._home, self._clock)),
+            tools=toolbox(self._home, self._clock, self._config.tools, self._servers.tools),
             store=store,
             clock=self._clock,
             control=control,

@@ -1,4 +1,4 @@
-"""What is installed: channels, agents and kits, found by their entry points and imported one by one.
+"""What is installed: channels, agents, tools and kits, found by their entry points and imported one by one.
 
 Ours and third parties' register alike, in ``[project.entry-points."turnbridge.channels"]`` and its kin.
 Naming what there is imports none of it, and loading one imports no other.
@@ -11,11 +11,13 @@ from typing import Any, Generic, TypeVar
 from bridge.agents.contract import AgentSpec
 from bridge.channel.spec import ChannelSpec
 from bridge.errors import ConfigError
+from bridge.tools.contract import ToolSpec
 
 T = TypeVar("T")
 
 CHANNELS = "turnbridge.channels"
 AGENTS = "turnbridge.agents"
+TOOLS = "turnbridge.tools"
 KITS = "turnbridge.kits"
 
 
@@ -34,6 +36,10 @@ class Registry(Generic[T]):
         """All names, in order; nothing is imported."""
         return sorted(self._points)
 
+    def origin(self, name: str) -> str:
+        """Whose the entry is that is called ``name``: the packages that bring it."""
+        return " and ".join(_origin(point) for point in self._points.get(name, []))
+
     def load(self, name: str) -> T:
         """The entry called ``name``.
 
@@ -45,7 +51,7 @@ class Registry(Generic[T]):
             known = ", ".join(self.names()) or "none"
             raise ConfigError(f"there is no {self._word} called {name!r}; installed: {known}")
         if len(found) > 1:
-            whose = " and ".join(_origin(point) for point in found)
+            whose = self.origin(name)
             raise ConfigError(f"the {self._word} {name!r} is brought by {whose}: uninstall all but one")
         return self._load(found[0])
 
@@ -71,6 +77,11 @@ def agents() -> Registry[AgentSpec]:
     return Registry("agent", _points(AGENTS), _agent)
 
 
+def tools() -> Registry[ToolSpec]:
+    """The installed tools of third parties: ours are none of them."""
+    return Registry("tool", _points(TOOLS), _tool)
+
+
 def kits() -> Registry[Callable[[], Any]]:
     """The installed kits of the contract suite, by their channels' names; calling one makes a fresh kit."""
     return Registry("kit", _points(KITS), _kit)
@@ -89,6 +100,12 @@ def _channel(name: str, value: object) -> ChannelSpec:
 def _agent(name: str, value: object) -> AgentSpec:
     if not isinstance(value, AgentSpec):
         raise TypeError(f"it is no AgentSpec but {type(value).__name__}")
+    return _named(name, value, value.name)
+
+
+def _tool(name: str, value: object) -> ToolSpec:
+    if not isinstance(value, ToolSpec):
+        raise TypeError(f"it is no ToolSpec but {type(value).__name__}")
     return _named(name, value, value.name)
 
 

@@ -69,17 +69,15 @@ def agents(where: Home, config: Config, default: str) -> Agents:
 
 
 def services(where: Home, config: Config, answering: Agents) -> Services:
-    from functools import partial
-
     from bridge.clock import SystemClock
     from bridge.sessions.contract import Deadlines, Services
     from bridge.sessions.stdio import ForgetfulStore, NoDaemon
-    from bridge.tools.choose import tools_for
+    from bridge.tools.choose import toolbox
 
     clock = SystemClock()
     return Services(
         agents=answering,
-        tools=partial(tools_for, where, clock),
+        tools=toolbox(where, clock, config.tools),
         store=ForgetfulStore(),
         clock=clock,
         control=NoDaemon(),

@@ -19,8 +19,9 @@ from bridge.sessions.approvals import DENIED, Decision, decide
 from bridge.sessions.arguments import plain
 from bridge.sessions.own_calls import OwnCalls
 from bridge.sessions.progress import Progress, one_line
+from bridge.sessions.said import said
 from bridge.sessions.scope import TurnScope, whole
-from bridge.tools.contract import ArgumentsError, CallPlace, Risk, Tool, ToolResult, read_arguments
+from bridge.tools.contract import ArgumentsError, CallPlace, Risk, Said, Tool, ToolResult, read_arguments
 
 STEP_CALLS = 32
 
@@ -121,11 +122,14 @@ class Calls:
         progress = Progress(self._scope.context.services.clock, show)
         async with asyncio.TaskGroup() as tasks:
             showing = tasks.create_task(progress.run())
-            place = CallPlace(self._scope.context.cwd, progress.line)
+            place = CallPlace(self._scope.context.cwd, progress.line, self._history)
             result = await call.tool.run(call.arguments, place)
             self._note_copy(call.tool.name, result)  # before anything can be cancelled
             showing.cancel()
         return ToolResult(result.success, whole(result.output), result.truncated)
+
+    def _history(self) -> list[Said]:
+        return [said(entry) for entry in (*self._scope.context.history.entries, *self._scope.entries)]
 
     async def _report(self, call_id: str, name: str, result: ToolResult) -> None:
         report = await self._scope.send(

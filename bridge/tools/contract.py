@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -10,7 +10,9 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from bridge.clock import Clock
 from bridge.errors import BridgeError
+from bridge.paths import Home
 
 
 class Risk(StrEnum):
@@ -33,11 +35,23 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """A message of a session: of its ``user``, ``assistant`` or ``tool``, or the ``note`` of what is gone."""
+
+    by: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class CallPlace:
-    """Where a call runs: ``cwd`` is the session's workspace; ``progress`` shows a line to whoever watches."""
+    """Where a call runs: ``cwd`` is the session's workspace; ``progress`` shows a line to whoever watches.
+
+    ``history`` gives what was said in this session and is stored of it, oldest first, the turn included.
+    """
 
     cwd: Path
     progress: Callable[[str], Awaitable[None]]
+    history: Callable[[], Sequence[Said]] = tuple
 
 
 class Tool(Protocol):
@@ -59,6 +73,22 @@ class Tool(Protocol):
     async def run(self, arguments: Any, place: CallPlace) -> ToolResult:
         """Do it. A failure is a result for the model, never an exception. Cancelling stops it."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPlace:
+    """What a tool may know of its surroundings."""
+
+    home: Home
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """How a third party's tool registers, in the entry-point group ``turnbridge.tools``."""
+
+    name: str
+    create: Callable[[ToolPlace], Tool]
 
 
 class Arguments(BaseModel):

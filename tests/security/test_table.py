@@ -9,7 +9,7 @@ import pytest
 from bridge import daemon
 from bridge.relay.intake import Policy
 from bridge.relay.session import Session
-from bridge.tools.choose import tools_for
+from bridge.tools.choose import toolbox
 from tests.security.cells import Cell, Grant, Outcome, Senders, Where, Who, every_cell
 from tests.security.table import BEGIN, END, main, page_with, tables
 
@@ -37,7 +37,7 @@ def wrong(found: Mapping[Cell, Outcome]) -> list[Cell]:
 def offered_to_all(patch: pytest.MonkeyPatch) -> None:
     """The session server has tools for every session."""
     patch.setattr(
-        daemon, "tools_for", lambda home, clock, no_tools, channel: tools_for(home, clock, False, channel)
+        daemon, "toolbox", lambda *given: lambda no_tools, channel: toolbox(*given)(False, channel)
     )
 
 

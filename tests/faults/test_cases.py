@@ -34,6 +34,7 @@ def seated(channel: str, test: Callable[[Seat], Awaitable[None]], **settings: ob
             http = await stack.enter_async_context(http_session())
             made = seat(channel, home, store, http, loop, Random(1), **settings)
             one = await stack.enter_async_context(made)
+            loop.lookup = one.wire.look_up
             assert await becomes(one, State.CONNECTED, 5.0 + POLL_SECONDS)
             await test(one)
 
@@ -136,3 +137,64 @@ def test_case_3_a_fresh_message_is_answered_on_a_host_whose_clock_runs_fast() ->
         assert one.answers()["fresh"] == 1
 
     seated("feishu", test)
+
+
+@pytest.mark.parametrize(
+    "trouble", [Trouble.STALLED, Trouble.HALF_OPEN, Trouble.REFUSED, Trouble.DNS, Trouble.AWAY]
+)
+def test_r7_a_callback_that_is_lost_is_told_by_the_first_reply_and_back_by_the_next(trouble: Trouble) -> None:
+    async def test(one: Seat) -> None:
+        await one.say("before")  # so that there is a connection that can fall silent
+        await asyncio.sleep(5)
+        one.forget_names()
+        await one.wire.begin(trouble)
+        assert one.state is State.CONNECTED
+        await one.say("during")
+        assert await becomes(one, State.DISCONNECTED, SEEN_SECONDS["webhook"] + 1.0)
+        await one.wire.end()
+        await one.say("after")
+        assert await becomes(one, State.CONNECTED, 5.0)
+        await asyncio.sleep(3600)
+        assert one.unanswered() == []
+
+    seated("webhook", test)
+
+
+def test_a_callback_that_asks_for_a_wait_is_there_and_gets_all_of_it_afterwards() -> None:
+    async def test(one: Seat) -> None:
+        await one.wire.begin(Trouble.BUSY)
+        await one.say("during")
+        await asyncio.sleep(120)
+        assert (one.state, one.unanswered()) == (State.CONNECTED, ["during"])
+        await one.wire.end()
+        await asyncio.sleep(3600)
+        assert one.unanswered() == []
+
+    seated("webhook", test)
+
+
+def test_a_callback_that_wants_nothing_any_more_is_failed_and_tried_again_by_itself() -> None:
+    async def test(one: Seat) -> None:
+        await one.wire.begin(Trouble.GONE)
+        await one.say("during")
+        assert await becomes(one, State.FAILED, 5.0)
+        await one.wire.end()
+        assert await becomes(one, State.CONNECTED, 65.0)
+        await asyncio.sleep(60)
+        assert one.unanswered() == []
+
+    seated("webhook", test)
+
+
+def test_r6_a_clock_that_jumps_ends_no_callback_for_good() -> None:
+    async def test(one: Seat) -> None:
+        one.clock.jump(3600)  # what is signed then is too far in the future, on both sides
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(one.say("during"))
+            await asyncio.sleep(120)
+            assert one.unanswered() == ["during"]
+            one.clock.jump(-3600)
+        await asyncio.sleep(60)
+        assert (one.state, one.unanswered()) == (State.CONNECTED, [])
+
+    seated("webhook", test)

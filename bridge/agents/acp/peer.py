@@ -165,6 +165,8 @@ class Peer:
         except RequestError as error:
             self._failure = refused(error, self.launch, "to start")
         except AgentError as error:
+            if not self.alive:
+                return  # why is told by its end
             self._failure = error
         if self._failure is not None:
             self.stop()

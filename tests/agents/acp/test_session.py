@@ -1,0 +1,135 @@
+"""Sessions in a program: a program that answers in memory stands for it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acp.exceptions import RequestError
+from acp.schema import AgentCapabilities, InitializeResponse, RequestPermissionRequest, SessionNotification
+
+from bridge.agents.acp.launch import Launch
+from bridge.agents.acp.session import Session, can_load, close_session, load_session, open_session
+from bridge.agents.acp.settings import AcpSettings
+from bridge.agents.contract import AgentError
+
+SELECT = {"id": "mode", "name": "M", "category": "mode", "type": "select", "currentValue": "a",
+          "options": [{"value": "a", "name": "A"}, {"value": "b", "name": "B"}]}  # fmt: skip
+
+
+class Program:
+    """Answers each method as it is told; what it was asked is kept."""
+
+    alive = True
+
+    def __init__(self, capabilities: dict[str, Any] | None = None, **answers: Any) -> None:
+        self.launch = Launch.of("x", AcpSettings(command=("prog",)))
+        told = None if capabilities is None else AgentCapabilities.model_validate(capabilities)
+        self.about = InitializeResponse(protocol_version=1, agent_capabilities=told)
+        self.sessions: dict[str, Any] = {}
+        self.answers, self.asked = answers, list[tuple[str, Any]]()
+
+    async def request(self, method: str, params: Any, seconds: float) -> Any:
+        self.asked.append((method, params))
+        answer = self.answers.get(method.replace("/", "_"))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def refusing(code: int) -> RequestError:
+    return RequestError(code, "no")
+
+
+async def opened(program: Any) -> Session:
+    return await open_session(program, Path("/w"), [{"name": "t"}], 1)
+
+
+async def test_a_session_is_opened_with_its_folder_and_its_servers() -> None:
+    program = Program({}, session_new={"sessionId": "s1"})
+    session = await opened(program)
+    assert program.asked == [("session_new", {"cwd": "/w", "mcpServers": [{"name": "t"}]})]
+    assert (program.sessions, session.cost_micros) == ({"s1": session}, 0)
+
+
+@pytest.mark.parametrize("answer", [None, {}, {"sessionId": 7}, refusing(-32603), refusing(-32000)])
+async def test_without_a_session_there_is_an_error(answer: Any) -> None:
+    with pytest.raises(AgentError):
+        await opened(Program(session_new=answer))
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "method"),
+    [({"sessionCapabilities": {"resume": {}}}, "session_resume"), ({"loadSession": True}, "session_load")],
+)
+async def test_a_session_of_before_is_taken_up_as_the_program_can(
+    capabilities: dict[str, Any], method: str
+) -> None:
+    program: Any = Program(capabilities, **{method: None})
+    assert can_load(program)
+    session = await load_session(program, "s1", Path("/w"), (), 1)
+    assert session is not None
+    assert (program.asked[0][0], session.cost_micros) == (method, None)
+
+
+async def test_an_unknown_session_is_none_and_another_error_is_one() -> None:
+    unknown: Any = Program({}, session_load=refusing(-32002))
+    assert not can_load(unknown)
+    assert not can_load(Program(None))  # type: ignore[arg-type]  # a program in memory
+    assert await load_session(unknown, "s1", Path("/w"), (), 1) is None
+    other: Any = Program({}, session_load=refusing(-32601))
+    with pytest.raises(AgentError, match="to go on with a session"):
+        await load_session(other, "s1", Path("/w"), (), 1)
+
+
+async def test_a_mode_of_the_config_options_is_set_there_and_its_news_are_taken() -> None:
+    changed = {**SELECT, "currentValue": "b"}
+    program = Program(
+        {}, session_new={"sessionId": "s", "configOptions": [SELECT]},
+        session_set_config_option={"configOptions": [changed]},
+    )  # fmt: skip
+    session = await opened(program)
+    await session.choose("model", "", 1)
+    await session.choose("mode", "b", 1)
+    assert program.asked[1:] == [
+        ("session_set_config_option", {"sessionId": "s", "configId": "mode", "value": "b"})
+    ]
+    session.update(news(sessionUpdate="config_option_update", configOptions=[SELECT]))
+    assert session.options.of("mode").current == "a"
+    session.update(news(sessionUpdate="current_mode_update", currentModeId="b"))
+    assert session.options.of("mode").current == "b"
+
+
+def news(**update: Any) -> SessionNotification:
+    return SessionNotification.model_validate({"sessionId": "s", "update": update})
+
+
+async def test_only_dollars_are_counted() -> None:
+    session = await opened(Program({}, session_new={"sessionId": "s"}))
+    for cost, micros in (
+        ({"amount": 1, "currency": "EUR"}, 0),
+        (None, 0),
+        ({"amount": 0.5, "currency": "usd"}, 500_000),
+    ):
+        session.update(news(sessionUpdate="usage_update", used=1, size=1, cost=cost))
+        assert session.cost_micros == micros
+
+
+async def test_without_a_turn_a_question_is_cancelled() -> None:
+    session = await opened(Program({}, session_new={"sessionId": "s"}))
+    request = {"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": []}
+    answer = await session.permission(RequestPermissionRequest.model_validate(request))
+    assert answer.outcome.outcome == "cancelled"
+    assert not session.is_busy
+
+
+@pytest.mark.parametrize("answer", [None, refusing(-32603), AgentError("provider_error", "gone")])
+async def test_closing_asks_those_that_can_and_minds_no_refusal(answer: Any) -> None:
+    able: Any = Program(
+        {"sessionCapabilities": {"close": {}}}, session_new={"sessionId": "s"}, session_close=answer
+    )
+    await close_session(await opened(able), 1)
+    assert able.asked[-1] == ("session_close", {"sessionId": "s"})
+    for capabilities in ({}, None):
+        unable: Any = Program(capabilities, session_new={"sessionId": "s"})
+        await close_session(await opened(unable), 1)
+        assert len(unable.asked) == 1

@@ -4,13 +4,15 @@ import asyncio
 import json
 import socket
 
-from bridge.agents.contract import AgentUsage, Gate, Sink, Turn
+from bridge.agents.contract import AgentUsage, Choices, Gate, Sink, Turn
 from bridge.channel.testing.clock import settle, until
 from bridge.ids import SessionId
 from bridge.protocol.limits import CLIENT_FRAME_BYTES
 from bridge.sessions.contract import Deadlines
 from bridge.store.contract import EndTurn, LoadSession
 from tests.sessions.keeping import agent, asking, taken_up, tools
+from tests.sessions.offering import OFFERED, Offering
+from tests.sessions.test_opening import attach
 from tests.sessions.wire import Client, ScriptedAgent, Server, serving
 
 HELLO = {
@@ -269,3 +271,33 @@ async def test_nobody_comes_for_a_kept_turn_and_it_is_cancelled() -> None:
         await until(lambda: bool(server.clock.waits()))
         await server.clock.advance(300)
         assert b"turn.cancelled" in (await until_ended(server)).events[-1]
+
+
+async def test_an_agent_hears_when_the_last_client_has_gone() -> None:
+    offering = Offering()
+    async with serving(offering) as server:
+        client = await server.session()
+        await client.turn("x")
+        assert offering.left == []
+        await client.close()
+        again = await attach(server, client.session_id)
+        await again.until("queue.snapshot")
+        assert offering.left == [client.session_id]
+
+
+async def test_an_agent_that_is_slow_to_tell_holds_up_nothing_but_its_like() -> None:
+    offering, go = Offering(), asyncio.Event()
+
+    async def choices(turn: Turn) -> Choices:
+        await go.wait()
+        return OFFERED
+
+    offering.choices = choices  # type: ignore[method-assign]  # a slow one
+    async with serving(offering) as server:
+        client = await server.session()
+        first = client.ask("session.configure")
+        client.ask("session.configure")
+        assert await client.error() == "turn_active"
+        assert (await client.turn("x"))[-1]["type"] == "turn.completed"
+        go.set()
+        assert (await client.event())["request_id"] == first

@@ -24,6 +24,7 @@ from bridge.sessions.scope import TurnScope, whole
 from bridge.tools.contract import ArgumentsError, CallPlace, Risk, Said, Tool, ToolResult, read_arguments
 
 STEP_CALLS = 32
+NO_SUCH_TOOL = "There is no such tool here."
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Calls:
         call_id, name = proposed.call_id, proposed.name
         tool = self._scope.context.tools.get(name)
         if tool is None:
-            return ToolResult(False, "There is no such tool here.")
+            return ToolResult(False, NO_SUCH_TOOL)
         try:
             call = Call(call_id, tool, read_arguments(tool.arguments, proposed.arguments))
         except ArgumentsError as error:

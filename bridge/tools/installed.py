@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bridge import registry
 from bridge.errors import ConfigError
-from bridge.tools.contract import Tool, ToolPlace
+from bridge.tools.contract import Tool, ToolPlace, ToolSpec
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -35,9 +35,7 @@ def installed(place: ToolPlace, ours: Collection[str], disabled: Collection[str]
     return Installed(tools, {name: found.origin(name) for name in tools}, tuple(lacking))
 
 
-def _made(
-    found: "registry.Registry[registry.ToolSpec]", name: str, place: ToolPlace, ours: Collection[str]
-) -> Tool:
+def _made(found: registry.Registry[ToolSpec], name: str, place: ToolPlace, ours: Collection[str]) -> Tool:
     """Raises ConfigError: it cannot be used."""
     told = f"the tool {name!r} of {found.origin(name)}"
     if name in ours:

@@ -15,17 +15,38 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import aiohttp
+from aiohttp import web
 
 from bridge.channel.testing.fakes.webhook import signed_headers
 from bridge.clock import SystemClock, unix_seconds
 from bridge.ids import new_hex
 from bridge.relay.texts import Language, Text, say
+from bridge.sessions.approvals import DENIED
+from bridge.sessions.calls import NO_SUCH_TOOL
+from tests.channel.serving import serving
 from tests.daemons import SECRET, TOKEN, Running, daemon, keep, short_home, write_settings
 
 KNOWN = "what only the workspace knows"
+REFUSED = re.compile(f"{re.escape(NO_SUCH_TOOL)}|{re.escape(DENIED)}")
+CALLS = {
+    "shell": "command=echo${{IFS}}x>shell-{name}",
+    "read_file": "path=known.txt",
+    "list_files": "path=.",
+    "search_files": "text=workspace",
+    "write_file": "path=written-{name} text=x",
+    "edit_file": "path=edited-{name} old=old new=new",
+    "web_fetch": "url={address}/{name}",
+    "chat_history": "most=1",
+    "skill": "name=none",
+    "wait": "seconds=0",  # which it refuses at once
+    "chat_attach": "path=known.txt",
+}
+"""One for each tool that there is: what the agent is told to call it with."""
+
 _ASKS = re.compile(r"May I do this\? \((\w+)\)")
 
 
@@ -74,29 +95,37 @@ GRANTS = [Grant(*each) for each in product(Senders, ("none", "owner"), ("auto", 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a message that brings a file and has the agent read, write and send files.
+    """What came of a message that brings a file and has the agent call each of the tools.
 
-    ``usurped``: while the owner was asked, somebody else's yes counted.
+    ``ran``: not all calls were refused. ``usurped``: while the owner was asked, somebody else's yes counted.
     """
 
     answered: bool = False
     took_file: bool = False
     read: bool = False
     wrote: bool = False
+    edited: bool = False
+    commanded: bool = False
+    fetched: bool = False
     sent: bool = False
+    ran: bool = False
     asked: bool = False
     usurped: bool = False
+
+    @property
+    def done(self) -> tuple[bool, ...]:
+        """What only tools do."""
+        return self.read, self.wrote, self.edited, self.commanded, self.fetched, self.sent, self.ran
 
     @property
     def words(self) -> str:
         """The outcome as the page says it; what ought never to be is said as it is."""
         if not self.answered:
             return "nothing" if self == Outcome() else f"wrong: {self}"
-        tools = (self.read, self.wrote, self.sent)
-        if self.usurped or tools not in ((False,) * 3, (True,) * 3):
+        if self.usurped or len(set(self.done)) > 1:
             return f"wrong: {self}"
         said = ["an answer", *(["files"] if self.took_file else [])]
-        if all(tools):
+        if all(self.done):
             said.append("tools after a yes" if self.asked else "tools")
         return ", ".join(said)
 
@@ -110,10 +139,11 @@ async def every_cell(grants: Iterable[Grant] = GRANTS) -> dict[Cell, Outcome]:
     async with (
         accounts_with(grants) as running,
         aiohttp.ClientSession() as http,
+        fetchable() as place,
         asyncio.TaskGroup() as tasks,
     ):
         for grant in grants:
-            tasks.create_task(_try_account(Hook(running, http, grant), found))
+            tasks.create_task(_try_account(Hook(running, http, grant), place, found))
     return {cell: found[cell] for cell in product(grants, Who, Where)}
 
 
@@ -122,7 +152,8 @@ async def accounts_with(grants: Iterable[Grant]) -> AsyncIterator[Running]:
     with short_home() as home:
         for grant in grants:
             keep(home, grant.account)
-        write_settings(home, "".join(grant.table() for grant in grants))
+        tables = "".join(grant.table() for grant in grants)
+        write_settings(home, f'[tools]\nprivate_hosts = ["127.0.0.1"]\n{tables}')
         home.private_dir(home.root / "workspace")
         (home.root / "workspace" / "known.txt").write_text(KNOWN)
         async with daemon(home) as running:
@@ -130,11 +161,31 @@ async def accounts_with(grants: Iterable[Grant]) -> AsyncIterator[Running]:
             yield running
 
 
-async def _try_account(hook: Hook, found: dict[Cell, Outcome]) -> None:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A server that the agent may be told to ask, and the paths that it was asked for."""
+
+    address: str
+    asked: set[str]
+
+
+@asynccontextmanager
+async def fetchable() -> AsyncIterator[Place]:
+    asked: set[str] = set()
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        asked.add(request.path)
+        return web.Response(text="asked")
+
+    async with serving(answer) as address:
+        yield Place(address, asked)
+
+
+async def _try_account(hook: Hook, place: Place, found: dict[Cell, Outcome]) -> None:
     async with asyncio.TaskGroup() as tasks:
         listening = tasks.create_task(hook.listen())
         for who, where in product(Who, Where):
-            found[hook.grant, who, where] = await Attempt(hook, who, where).outcome()
+            found[hook.grant, who, where] = await Attempt(hook, who, where, place).outcome()
         listening.cancel()
 
 
@@ -197,26 +248,37 @@ class Attempt:
     hook: Hook
     who: Who
     where: Where
-    name: str = field(default_factory=lambda: f"written-{new_hex(8)}.txt")
+    place: Place = Place("http://127.0.0.1:1", set())
+    name: str = field(default_factory=lambda: f"{new_hex(8)}.txt")
 
     async def outcome(self) -> Outcome:
-        words = [
-            "read_file path=known.txt",
-            f"write_file path={self.name} text=x",
-            "chat_attach path=known.txt",
-        ]
-        forged = "\n".join(f"call {word}" for word in words)
+        (self._workspace / f"edited-{self.name}").write_text("old")
+        given = {"name": self.name, "address": self.place.address}
+        forged = "\n".join(f"call {tool} {arguments.format(**given)}" for tool, arguments in CALLS.items())
         message_id, ignored = await self.hook.say(forged, self.who, self.where, attachments=[self._file()])
         if ignored:
-            return Outcome(took_file=self._took_file(), wrote=self._wrote())
+            return self._found(answered=False)
         usurped = asked = False
         while _ASKS.search((part := await self._next(message_id))["text"]) is not None:
-            usurped, asked = usurped or await self._is_usurped(part["text"]), True
+            usurped, asked = usurped or (not asked and await self._is_usurped(part["text"])), True
             await self.hook.say(f"/approve {_question(part)}", Who.OWNER, Where.DIRECT)
             self.hook.parts.remove(part)
         text = part["text"]
         sent = bool(part["attachments"]) or not part["final"]
-        return Outcome(True, self._took_file(), KNOWN in text, self._wrote(), sent, asked, usurped)
+        ran = len(REFUSED.findall(text)) < len(CALLS)
+        return self._found(True, read=KNOWN in text, sent=sent, ran=ran, asked=asked, usurped=usurped)
+
+    def _found(self, answered: bool, **more: bool) -> Outcome:
+        """With all that the call of a tool leaves behind."""
+        return Outcome(
+            answered,
+            took_file=any((self.hook.running.home.state / "media").rglob(f"*{self.name}")),
+            wrote=(self._workspace / f"written-{self.name}").exists(),
+            edited=(self._workspace / f"edited-{self.name}").read_text() != "old",
+            commanded=self._commanded(),
+            fetched=f"/{self.name}" in self.place.asked,
+            **more,
+        )
 
     async def _next(self, message_id: str) -> dict[str, Any]:
         """The answer's first part, or a question of this conversation."""
@@ -226,22 +288,23 @@ class Attempt:
 
     async def _is_usurped(self, question: str) -> bool:
         """Whether anybody else, or the owner in a group, decides what the owner was asked, or stops it."""
-        before = self._wrote()
+        before = self._commanded()
         for who, where in ((Who.STRANGER, self.where), (Who.LISTED, self.where), (Who.OWNER, Where.GROUP)):
             known = _ASKS.findall(question)[0]
             for text in (f"/deny {known}", f"/approve {known}", "/approve", "yes", "/stop", "/new"):
                 await self.hook.say(text, who, where)
-        return self._wrote() != before
+        return self._commanded() != before
 
     def _file(self) -> dict[str, Any]:
         content = base64.b64encode(b"text of a file").decode()
         return {"name": self.name, "mime_type": "text/plain", "size": 14, "content_base64": content}
 
-    def _wrote(self) -> bool:
-        return (self.hook.running.home.root / "workspace" / self.name).exists()
+    @property
+    def _workspace(self) -> Path:
+        return self.hook.running.home.root / "workspace"
 
-    def _took_file(self) -> bool:
-        return any((self.hook.running.home.state / "media").rglob(f"*{self.name}"))
+    def _commanded(self) -> bool:
+        return (self._workspace / f"shell-{self.name}").exists()
 
 
 def _question(part: dict[str, Any]) -> str:

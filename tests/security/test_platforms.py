@@ -96,7 +96,8 @@ async def outcomes(senders: Senders) -> dict[tuple[Who, Where], str]:
 def _words(sent: list[Sent], wrote: bool) -> str:
     texts = "".join(one.text for one in sent)
     with_file = any(one.file is not None for one in sent)
-    return Outcome(bool(sent), False, KNOWN in texts, wrote, with_file).words
+    others = dict.fromkeys(("edited", "commanded", "fetched", "ran"), wrote)  # are not tried here
+    return Outcome(bool(sent), read=KNOWN in texts, wrote=wrote, sent=with_file, **others).words
 
 
 async def test_a_feishu_bot_grants_what_the_page_says() -> None:

@@ -7,14 +7,21 @@ from typing import Any
 import pytest
 
 from bridge import daemon
+from bridge.channel.testing.clock import FakeClock
+from bridge.paths import Home
 from bridge.relay.intake import Policy
+from bridge.relay.judge import Answer
 from bridge.relay.session import Session
-from bridge.tools.choose import toolbox
-from tests.security.cells import Cell, Grant, Outcome, Senders, Where, Who, every_cell
+from bridge.tools.choose import toolbox, tools_for
+from tests.security.cells import CALLS, Cell, Grant, Outcome, Senders, Where, Who, every_cell
 from tests.security.table import BEGIN, END, main, page_with, tables
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 OPEN = [Grant(Senders.ANYONE, "owner", "auto"), Grant(Senders.LIST, "none", "auto")]
+
+
+def test_every_tool_is_tried() -> None:
+    assert set(CALLS) == set(tools_for(Home(Path("/none")), FakeClock(), False, "a chat"))
 
 
 async def test_the_page_says_what_every_cell_does() -> None:
@@ -29,24 +36,22 @@ def wrong(found: Mapping[Cell, Outcome]) -> list[Cell]:
     return [
         (grant, who, where)
         for (grant, who, where), outcome in found.items()
-        if (outcome.read or outcome.wrote or outcome.sent)
+        if any(outcome.done)
         and (grant.remote_tools, who, where in (Where.DIRECT, Where.THREAD)) != ("owner", Who.OWNER, True)
     ]
 
 
 def offered_to_all(patch: pytest.MonkeyPatch) -> None:
     """The session server has tools for every session."""
-    patch.setattr(
-        daemon, "toolbox", lambda *given: lambda no_tools, channel: toolbox(*given)(False, channel)
-    )
+    patch.setattr(daemon, "toolbox", lambda *given: lambda no_tools, channel: toolbox(*given)(False, channel))
 
 
 def approved_for_all(patch: pytest.MonkeyPatch) -> None:
     """The relay says yes to every call."""
     resolve = Session._resolve
 
-    async def approving(self: Session, approval_id: str, approved: bool) -> None:
-        await resolve(self, approval_id, True)
+    async def approving(self: Session, approval_id: str, answer: Answer) -> None:
+        await resolve(self, approval_id, Answer(True))
 
     patch.setattr(Session, "_resolve", approving)
 

@@ -100,8 +100,10 @@ async def process_group(
             streams = await _streams(pipes, popen, line_bytes)
             yield Process(status, await status.pid(argv[0]), streams)
     finally:
-        await status.end()
-        popen.wait()  # it has closed all it held: it is gone, or will be at once
+        try:
+            await status.end()
+        finally:
+            popen.wait()  # it has closed all it held: it is gone, or will be at once
 
 
 class _Status(asyncio.Protocol):

@@ -61,7 +61,8 @@ async def test_it_never_answers_a_session_without_tools(tmp_path: Path) -> None:
 async def test_after_a_restart_the_session_is_loaded_and_its_past_is_not_said_again(
     tmp_path: Path, resumes: bool
 ) -> None:
-    capabilities = {"sessionCapabilities": {"resume": {}}} if resumes else {"loadSession": True}
+    resuming: dict[str, Any] = {"sessionCapabilities": {"resume": {}}}
+    capabilities = resuming if resumes else {"loadSession": True}
     async with stage(tmp_path, capabilities=capabilities) as here:
         await here.say("one")
         memory, history = here.memory, here.history
@@ -246,7 +247,7 @@ async def test_case_97_a_session_that_waits_for_its_owner_delays_no_other(tmp_pa
             call = await type(waiting).own(waiting, *given)
             return replace_ask(call, asked, go)
 
-        waiting.own = own  # type: ignore[method-assign]  # its owner takes a while
+        waiting.own = own  # type: ignore[method-assign,assignment]  # its owner takes a while
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(here.agent.run(here.turn("shell"), waiting, waiting))
             await asked.wait()

@@ -82,7 +82,7 @@ async def test_a_program_that_no_longer_waits_for_the_answer_takes_its_question_
             async def ask(options: object) -> None:
                 await asyncio.Event().wait()
 
-            call.ask = ask  # type: ignore[method-assign,assignment]  # nobody answers
+            call.ask = ask  # type: ignore[method-assign]  # nobody answers
             return call
 
         heard.own = own  # type: ignore[method-assign,assignment]  # its owner is away

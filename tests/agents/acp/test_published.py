@@ -24,7 +24,7 @@ from tests.agents.llm.server import ModelServer, Reply, call, calls, says
 pytestmark = pytest.mark.check
 
 HERE = Path(__file__).parents[3] / ".npm-agents"
-PATIENT = {"start_seconds": 50.0, "silent_seconds": 50.0, "cancel_seconds": 5.0}
+PATIENT: dict[str, Any] = {"start_seconds": 50.0, "silent_seconds": 50.0, "cancel_seconds": 5.0}
 
 
 @pytest.fixture(autouse=True)

@@ -129,7 +129,7 @@ async def test_closing_asks_those_that_can_and_minds_no_refusal(answer: Any) -> 
     )
     await close_session(await opened(able), 1)
     assert able.asked[-1] == ("session_close", {"sessionId": "s"})
-    for capabilities in ({}, None):
-        unable: Any = Program(capabilities, session_new={"sessionId": "s"})
+    for told in (True, False):
+        unable: Any = Program({} if told else None, session_new={"sessionId": "s"})
         await close_session(await opened(unable), 1)
         assert len(unable.asked) == 1

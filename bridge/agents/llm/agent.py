@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.tools import ToolDefinition
 
+from bridge.agents import skills
 from bridge.agents.contract import (
     AgentPlace,
     AgentUsage,
@@ -67,7 +68,7 @@ class Llm:
     async def run(self, turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
         """See ``Agent``."""
         model, bill = self._chosen(turn), Bill(self._settings)
-        working = _Turn(turn, self._system(turn), model)
+        working = _Turn(turn, await self._system(turn), model)
         while True:
             entries = await sink.begin(working.system)
             answer = await self._ask(working, entries, sink.delta)
@@ -98,9 +99,9 @@ class Llm:
         """What was chosen, unless the profile has it no longer."""
         return turn.choice.model if turn.choice.model in self._settings.all_models else self.model
 
-    def _system(self, turn: Turn) -> str:
+    async def _system(self, turn: Turn) -> str:
         now = self._place.clock.now().astimezone()
-        return prompt.system(turn, now, self._settings.instructions)
+        return prompt.system(turn, now, self._settings.instructions, await skills.for_turn(turn))
 
     async def _ask(self, working: _Turn, entries: Sequence[HistoryEntry], say: Say) -> Answer:
         """The step's answer. A model that refuses pictures is asked without, from then on."""

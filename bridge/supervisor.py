@@ -169,7 +169,7 @@ class Supervised:
         self.health.starting()
         self._begun(self.health)
         run = _contained(self.component, self.health)
-        self._task = asyncio.create_task(run, name=self.component.name)  # noqa: TID251 - `stop` waits for it
+        self._task = asyncio.create_task(run, name=self.component.name)  # noqa: TID251 - stop waits for it
         self._task.add_done_callback(self._ended)
 
     def _ended(self, run: asyncio.Task[None]) -> None:

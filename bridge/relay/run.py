@@ -79,9 +79,8 @@ class Run:
     ) -> None:
         self._setup, self._lasting, self._health, self._contact = setup, lasting, health, contact
         self.channel, self.tasks, self.identity = channel, tasks, identity
-        self.pushed = (
-            channel if isinstance(channel, Pushed) else None
-        )  # asked once: it costs as much as a claim
+        # asked once: to ask a Protocol costs more than a claim
+        self.pushed = channel if isinstance(channel, Pushed) else None
         self.delivers = isinstance(channel, Sends | RepliesInResponse)  # unlike one that is asked for parts
 
     def learn(self, identity: Identity) -> None:

@@ -19,7 +19,6 @@ from bridge.channel import (
     FileWanted,
     Follow,
     Ignored,
-    Inbound,
     Item,
     Limit,
     LiveTurn,
@@ -34,10 +33,8 @@ from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.errors import StoreError
 from bridge.meter import StoreMeter
 from bridge.relay.account import Account
-from bridge.relay.ahead import Ahead, Said
 from bridge.relay.limits import DAY_SECONDS
 from bridge.relay.outbox import ReplyFile
-from bridge.relay.payload import conversation_of
 from bridge.relay.silence import BATCH_ITEMS, SILENT
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import (
@@ -703,24 +700,6 @@ async def test_a_reply_that_was_ended_elsewhere_is_not_sent_any_more() -> None:
         assert channel.texts() == ["hello"]
     async with desk(run=False) as stopped:
         stopped.account.drop_reply("r")
-
-
-async def test_a_plain_word_answers_no_question_of_the_daemon_s_while_an_approval_waits_beside_it() -> None:
-    acted: list[str] = []
-
-    def answer(item: Inbound) -> Said | None:
-        return Said("noted", lambda: acted.append(item.text)) if item.text == "yes" else None
-
-    async with desk(ahead=Ahead(for_answered=[answer])) as here:
-        approvals = here.account._lasting.approvals
-        approvals.open("a1", conversation_of(message("m", "yes")), 60)
-        await here.say("yes")
-        assert await here.answered(1) == [say(Text.QUESTION_WHICH, Language.EN)]
-        assert acted == []
-        approvals.close("a1")
-        await here.say("yes")
-        assert (await here.answered(2))[1] == "noted"
-        assert acted == ["yes"]
 
 
 async def test_pushes_and_batches_with_items_end_the_silence_of_an_account_that_expects_them() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bridge import supervisor
 from bridge.channel import FileKind, OutboundFile, OutboundPart, RemoteFile, UnreachableError
 from bridge.channel.testing.clock import FakeClock, settle, until
 from bridge.health import Health, Snapshot, State
@@ -17,6 +16,7 @@ from bridge.relay.draft import draft
 from bridge.relay.outbox import ReplyFile
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import Claim, CountsOf, OpenParts, OutboxPart
+from bridge.supervisor import Supervised
 from tests.media.pictures import HEIC, HTML, animated, picture, png_header
 from tests.relay.harness import (
     HOUR,
@@ -120,14 +120,15 @@ async def test_case_68_a_step_of_the_store_that_raises_once_is_made_up_for_by_th
         async with desk(home=home, clock=clock, run=False) as here:
             health = Health(Snapshot(NAME, "test", "a", State.STARTING, clock.now()), clock)
             async with asyncio.TaskGroup() as tasks:
-                running = tasks.create_task(supervisor.supervise(here.account, health, clock, Longest()))
+                running = Supervised(here.account, health, clock, Longest(), tasks)
+                running.start()
                 await settle()
                 await here.say("one")
                 await until(lambda: health.snapshot.state is State.BACKOFF)
                 await clock.advance(5)
                 assert (await here.say("two")).body == b"accepted"
                 assert (await here.answered(2))[-1] == "echo: two"
-                running.cancel()
+                await running.stop()
 
 
 class Longest:
@@ -274,7 +275,8 @@ async def test_case_47_an_adapter_that_cannot_be_made_for_ten_seconds_costs_no_a
             copy = await waiting_reply(here)
             health = Health(Snapshot(NAME, "test", "a", State.STARTING, clock.now()), clock)
             async with asyncio.TaskGroup() as tasks:
-                running = tasks.create_task(supervisor.supervise(here.account, health, clock, Longest()))
+                running = Supervised(here.account, health, clock, Longest(), tasks)
+                running.start()
                 await settle()
                 await clock.advance(9)
                 assert health.snapshot.state is State.BACKOFF
@@ -282,7 +284,7 @@ async def test_case_47_an_adapter_that_cannot_be_made_for_ten_seconds_costs_no_a
                 assert copy.read_text() == "the report"
                 await clock.advance(20)
                 await until(lambda: len(channel.sent) == 2 and not copy.exists())
-                running.cancel()
+                await running.stop()
             assert channel.texts() == ["hello"]
             assert await open_parts(here) == []
 

@@ -1,7 +1,7 @@
 """Load in simulated time: an outage that a thousand accounts come back from (R9), and a long soak (R16).
 
-``python -m tests.load.main``; exit 1 when something that is owed fails. A million messages take hours;
-``--messages`` takes fewer. The seeds are printed, ``--seed`` repeats one.
+``python -m tests.load.main``; exit 1 when something that is owed fails. A million messages take half
+an hour of a processor; ``--messages`` takes fewer. The seeds are printed, ``--seed`` repeats one.
 """
 
 import argparse

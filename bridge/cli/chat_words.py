@@ -42,6 +42,10 @@ Write, and press Enter. For several lines: paste them, end each with a \\, or pu
 /history [N]      what was said before
 /status           how the daemon and its accounts are
 /new              start afresh: the agent forgets what was said here
+/agent, /model, /mode [NAME]
+                  who answers, and how; alone they list what there is
+/dir [FOLDER]     where the agent works
+/compact          have what was said summed up
 /approve, /deny   your answer when you are asked whether a tool may run
 /quit             leave; so does Ctrl-D. What is answered later waits for you
 
@@ -79,6 +83,10 @@ _ZH = {
 /history [N]      之前的对话
 /status           守护进程和各账号的状态
 /new              从头开始，忘掉这里之前的内容
+/agent、/model、/mode [名称]
+                  由谁回答、怎样工作；单独输入会列出可选项
+/dir [目录]       智能体在哪里工作
+/compact          把之前的对话压缩成摘要
 /approve、/deny   被问到能否使用工具时，同意或拒绝
 /quit             离开；Ctrl-D 也可以。之后的回答会等着你
 

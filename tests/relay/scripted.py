@@ -83,7 +83,10 @@ async def cancellable(peer: Peer, start: Frame) -> None:
 
 @dataclass
 class ScriptedServer:
-    """``turn`` runs each turn; ``refuse_start`` and ``stored`` tell what start and attach answer."""
+    """``turn`` runs each turn; ``refuse_start`` and ``stored`` tell what start and attach answer.
+
+    ``chosen`` has who answers in each session, by its id; ``cwds`` where, if that matters.
+    """
 
     socket: Path
     turn: Turn = answer
@@ -92,6 +95,9 @@ class ScriptedServer:
     stored: dict[str, list[tuple[str, str, Frame]]] = field(
         default_factory=dict
     )  # session: last turn's events
+    chosen: dict[str, Frame] = field(default_factory=dict)
+    cwds: dict[str, str] = field(default_factory=dict)
+    refuse_configure: str = ""
     got: list[Frame] = field(default_factory=list)
     peers: list[Peer] = field(default_factory=list)
     opened: int = 0
@@ -118,7 +124,11 @@ class ScriptedServer:
                 server = {"name": "scripted", "version": "1"}
                 await peer.say("initialized", request, protocol_version=3, server=server)
             case "session.start":
-                await self._start(peer, request)
+                await self._start(peer, request, frame)
+            case "session.configure":
+                await self._configure(peer, frame)
+            case "session.compact":
+                await peer.tell("session.compacted", request, before_tokens=9, after_tokens=3)
             case "session.attach":
                 await self._attach(peer, frame)
             case "session.clear":
@@ -127,26 +137,52 @@ class ScriptedServer:
             case "turn.start":
                 await self.turn(peer, frame)
 
-    async def _start(self, peer: Peer, request: str) -> None:
+    async def _configure(self, peer: Peer, frame: Frame) -> None:
+        if self.refuse_configure:
+            request = frame["request_id"] if self.refuse_configure != "invalid_json" else None
+            await peer.say("error", request, code=self.refuse_configure, message="no", fatal=False)
+            return
+        keys = {key: frame[key] for key in ("agent", "model", "mode") if key in frame}
+        chosen = {key: value for key, value in (self._chosen(peer) | keys).items() if value}
+        self.chosen[peer.session_id] = chosen
+        if "cwd" in frame:
+            self.cwds[peer.session_id] = frame["cwd"]
+        told = {"agent": "a", "model": "m", "mode": "", "cwd": "/w", "agents": [], "models": [], "modes": []}
+        more = {"chosen": chosen} if chosen else {}
+        await peer.tell("session.configured", frame["request_id"], **told, **more)
+
+    def _chosen(self, peer: Peer) -> Frame:
+        return self.chosen.get(peer.session_id, {})
+
+    async def _start(self, peer: Peer, request: str, frame: Frame) -> None:
         if self.refuse_start:
             await peer.say("error", request, code=self.refuse_start, message="no", fatal=False)
             return
         self.opened += 1
         peer.session_id = f"s{self.opened}"
         self.stored[peer.session_id] = []
-        await peer.say("session.started", request, session_id=peer.session_id, **STARTED)
+        self.chosen[peer.session_id] = {key: frame[key] for key in ("agent", "model", "mode") if key in frame}
+        await self._started(peer, request)
         await peer.tell("queue.snapshot", None, entries=[], paused=False)
+
+    async def _started(self, peer: Peer, request: str) -> None:
+        more = {"chosen": chosen} if (chosen := self._chosen(peer)) else {}
+        await peer.say("session.started", request, session_id=peer.session_id, **STARTED, **more)
 
     async def _attach(self, peer: Peer, frame: Frame) -> None:
         request, session_id = frame["request_id"], frame["session_id"]
         if peer.session_id:
             await peer.say("error", request, code="invalid_request", message="one session", fatal=False)
-        elif self.refuse_attach or session_id not in self.stored:
+        elif (
+            self.refuse_attach
+            or session_id not in self.stored
+            or self.cwds.get(session_id) not in (None, frame["cwd"])
+        ):
             code = self.refuse_attach or "session_not_found"
             await peer.say("error", request, code=code, message="no", fatal=False)
         else:
             peer.session_id = session_id
-            await peer.say("session.started", request, session_id=session_id, **STARTED)
+            await self._started(peer, request)
             await peer.tell("queue.snapshot", None, entries=[], paused=False)
             for kind, turn_request, fields in self.stored[session_id]:
                 await peer.turn(kind, turn_request, **fields)

@@ -11,8 +11,8 @@ from bridge.channel.testing.clock import until
 from bridge.clock import unix_ms
 from bridge.errors import SessionError
 from bridge.relay import chat_session
-from bridge.relay.chat_session import ChatSession
-from bridge.store.contract import BindSession
+from bridge.relay.chat_session import ChatSession, ChoiceGoneError
+from bridge.store.contract import BindSession, Choose, Chosen
 from tests.relay.harness import HOUR, NAME, Desk, desk
 from tests.relay.scripted import Frame, Peer, ScriptedServer
 from tests.relay.test_conversation import key_of
@@ -153,3 +153,112 @@ async def test_what_is_forgotten_is_not_taken_up() -> None:
         assert await session.bound() is None
         assert isinstance(await session.ready(authority(here)), object)
         assert here.server.opened == 2
+
+
+FAST = {"agent": "fast", "model": "big", "mode": "plan"}
+
+
+async def choose(here: Desk, **chosen: str) -> None:
+    await here.store.do(Choose(NAME, KEY, Chosen(**chosen)))
+
+
+async def test_a_session_begins_with_who_is_due_and_goes_on_with_who_is_due_then() -> None:
+    async with chat() as (here, session):
+        await session.ready(replace(authority(here), agent="fast"))
+        assert here.server.frames("session.start")[0]["agent"] == "fast"
+        for _ in range(2):
+            await session.ready(authority(here))
+        (configured,) = here.server.frames("session.configure")
+        assert (configured["agent"], configured["model"], "cwd" in configured) == ("", "", False)
+        assert here.server.opened == 1
+
+
+async def test_what_was_chosen_holds_where_there_are_tools_and_there_alone() -> None:
+    async with chat() as (here, session):
+        await choose(here, **FAST)
+        await session.ready(authority(here, tools=True))
+        start = here.server.frames("session.start")[0]
+        assert {key: start[key] for key in FAST} == FAST
+        await session.ready(authority(here))
+        assert not FAST.keys() & here.server.frames("session.start")[1].keys()
+
+
+async def test_a_session_that_was_configured_otherwise_is_put_right_when_it_is_taken_up() -> None:
+    async with chat() as (here, session):
+        await session.ready(authority(here, tools=True))
+        await session.close()
+        here.server.chosen["s1"] = {"agent": "other"}
+        await choose(here, agent="fast")
+        await session.ready(authority(here, tools=True))
+        assert here.server.chosen["s1"] == {"agent": "fast"}
+        await session.close()
+        await session.ready(authority(here, tools=True))
+        assert len(here.server.frames("session.configure")) == 1
+
+
+async def test_a_chosen_folder_is_where_the_session_goes_on_and_is_found_again() -> None:
+    async with chat() as (here, session):
+        due = authority(here, tools=True)
+        inner = here.home.root.resolve() / "inner"
+        inner.mkdir()
+        await session.ready(due)
+        await choose(here, cwd=str(inner))
+        await session.ready(due)
+        assert here.server.cwds == {"s1": str(inner)}
+        await session.close()
+        await session.ready(due)
+        assert here.server.frames("session.attach")[0]["cwd"] == str(inner)
+        bound = await session.bound()
+        assert bound is not None
+        assert str(inner) in bound.authority
+        assert here.server.opened == 1
+
+
+async def test_a_folder_that_changed_before_we_wrote_that_down_is_found_all_the_same() -> None:
+    async with chat() as (here, session):
+        due = authority(here, tools=True)
+        inner = here.home.root.resolve() / "inner"
+        inner.mkdir()
+        await session.ready(due)
+        await session.close()
+        await choose(here, cwd=str(inner))
+        here.server.cwds["s1"] = str(inner)  # and a crash right behind it
+        await session.ready(due)
+        assert (here.server.opened, here.server.frames("session.configure")) == (1, [])
+        bound = await session.bound()
+        assert bound is not None
+        assert str(inner) in bound.authority
+
+
+@pytest.mark.parametrize("gone", ["refused at the start", "refused when taken up", "its folder"])
+async def test_a_choice_that_is_gone_is_told_and_forgotten(gone: str) -> None:
+    async with chat(script={"kind": Choosy}) as (here, session):
+        due = authority(here, tools=True)
+        if gone == "refused when taken up":
+            await session.ready(due)
+        await choose(here, **({"cwd": "/outside"} if gone == "its folder" else {"agent": "fast"}))
+        with pytest.raises(ChoiceGoneError):
+            await session.ready(due)
+        assert await session.chosen() == Chosen()
+        assert (await session.ready(due)).session_id == "s1"
+
+
+class Choosy(ScriptedServer):
+    """Knows no agent but its own."""
+
+    async def _handle(self, peer: Peer, frame: Frame) -> None:
+        self.refuse_start = self.refuse_configure = "invalid_request" if frame.get("agent") else ""
+        await super()._handle(peer, frame)
+
+
+async def test_a_choice_is_not_blamed_for_what_is_wrong_without_it() -> None:
+    async with chat() as (here, session):
+        await choose(here, agent="fast")
+        here.server.refuse_start = "invalid_request"
+        with pytest.raises(SessionError) as refused:
+            await session.ready(authority(here, tools=True))
+        assert not isinstance(refused.value, ChoiceGoneError)
+        here.server.refuse_start = "provider_error"
+        with pytest.raises(SessionError):
+            await session.ready(authority(here, tools=True))
+        assert await session.chosen() == Chosen(agent="fast")

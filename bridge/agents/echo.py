@@ -37,7 +37,7 @@ class Echo:
         commands = parse(turn.prompt)
         answers = []
         for command in commands:
-            talk.zh = command.zh
+            talk.zh, talk.rest = command.zh, command.rest
             answers.append(await command.run(talk, command.given))
         if not commands:
             answers = [echo(turn.prompt, turn.files)]

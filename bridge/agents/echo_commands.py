@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePath
 
-from bridge.agents import echo_files, echo_text
+from bridge.agents import echo_files, echo_text, echo_tools
 from bridge.agents.contract import AgentError, Option, ToolCall
 from bridge.agents.echo_talk import Talk
 from bridge.ids import new_uuid
-from bridge.tools.contract import ToolResult
 
 MOST_COMMANDS = 16
 MOST_STEPS = 1000
@@ -52,11 +51,15 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A line of the prompt that is a command, and the words behind it. ``zh``: it was given in Chinese."""
+    """A line of the prompt that is a command, and the words behind it. ``zh``: it was given in Chinese.
+
+    ``rest`` are these words as they were written.
+    """
 
     run: Run
     given: list[str]
     zh: bool = False
+    rest: str = ""
 
 
 def parse(prompt: str) -> list[Given]:
@@ -73,7 +76,7 @@ def _parse_line(line: str) -> Given | None:
         return None
     zh = name == command.names[1]
     if command.fits(words[1:]):
-        return Given(command.run, words[1:], zh)
+        return Given(command.run, words[1:], zh, line.strip().partition(" ")[2].strip())
     return Given(_usage, [name], zh) if len(words) == 1 else None
 
 
@@ -94,26 +97,6 @@ async def _help(talk: Talk, given: list[str]) -> str:
 
 async def _history(talk: Talk, given: list[str]) -> str:
     return echo_text.recall((await talk.seen())[:-1], talk.zh)
-
-
-async def _list(talk: Talk, given: list[str]) -> str:
-    return _said(
-        await talk.call(talk.words("I look.", "我看看。"), "list_files", {"path": given[0] if given else "."})
-    )
-
-
-async def _read(talk: Talk, given: list[str]) -> str:
-    return _said(
-        await talk.call(
-            talk.words(f"I read {given[0]}.", f"我读 {given[0]}。"), "read_file", {"path": given[0]}
-        )
-    )
-
-
-async def _write(talk: Talk, given: list[str]) -> str:
-    text = " ".join(given[1:]) + "\n"
-    saying = talk.words(f"I write {given[0]}.", f"我写 {given[0]}。")
-    return _said(await talk.call(saying, "write_file", {"path": given[0], "text": text}))
 
 
 async def _attach(talk: Talk, given: list[str]) -> str:
@@ -181,7 +164,7 @@ async def _call(talk: Talk, given: list[str]) -> str:
     """Also a tool that the session lacks, and arguments that it refuses: the session server has to judge."""
     name, arguments = given[0], dict(map(_argument, given[1:]))
     saying = talk.words(f"I call {name}.", f"我调用 {name}。")
-    return _said((await talk.call_all(saying, [ToolCall(name=name, arguments=arguments)]))[0])
+    return echo_tools.said((await talk.call_all(saying, [ToolCall(name=name, arguments=arguments)]))[0])
 
 
 def _argument(word: str) -> tuple[str, str | int]:
@@ -213,7 +196,9 @@ async def _own(talk: Talk, given: list[str]) -> str:
 
 
 async def _progress(talk: Talk, given: list[str]) -> str:
-    return _said(await talk.call(talk.words("I wait.", "我等着。"), "wait", {"seconds": int(given[0])}))
+    return echo_tools.said(
+        await talk.call(talk.words("I wait.", "我等着。"), "wait", {"seconds": int(given[0])})
+    )
 
 
 async def _slow(talk: Talk, given: list[str]) -> str:
@@ -247,11 +232,6 @@ async def _mention(talk: Talk, given: list[str]) -> str:
 
 async def _markdown(talk: Talk, given: list[str]) -> str:
     return echo_text.MARKDOWN
-
-
-def _said(result: ToolResult) -> str:
-    """A tool's words as an answer; ``…`` marks what it cut."""
-    return f"{result.output}\n…" if result.truncated else result.output
 
 
 def _words(least: int, most: int) -> Callable[[list[str]], bool]:
@@ -301,11 +281,56 @@ COMMANDS = (
     Command("help", "this list", "帮助", "这份清单", _help, _words(0, 0)),
     Command("history", "what was said before", "历史", "之前说过的话", _history, _words(0, 0)),
     Command(
-        "list [FOLDER]", "the files of the workspace", "列表 [文件夹]", "工作区里的文件", _list, _words(0, 1)
+        "list [FOLDER]",
+        "the files of the workspace",
+        "列表 [文件夹]",
+        "工作区里的文件",
+        echo_tools.list_folder,
+        _words(0, 1),
     ),
-    Command("read NAME", "a text file", "读取 名字", "一个文本文件", _read, _words(1, 1)),
+    Command("read NAME", "a text file", "读取 名字", "一个文本文件", echo_tools.read, _words(1, 1)),
     Command(
-        "write NAME TEXT", "write a text file", "写入 名字 文字", "写一个文本文件", _write, _words(2, 2000)
+        "write NAME TEXT",
+        "write a text file",
+        "写入 名字 文字",
+        "写一个文本文件",
+        echo_tools.write,
+        _words(2, 2000),
+    ),
+    Command(
+        "edit NAME OLD NEW",
+        "replace a passage of a text file",
+        "修改 名字 旧文字 新文字",
+        "替换文本文件里的一段",
+        echo_tools.edit,
+        _words(3, 3),
+    ),
+    Command(
+        "search PATTERN [FOLDER]",
+        "find files by name (*.txt), or lines by a regular expression",
+        "搜索 模式 [文件夹]",
+        "按名字（*.txt）找文件，或按正则表达式找行",
+        echo_tools.search,
+        _words(1, 2),
+    ),
+    Command(
+        "run COMMAND", "run it in a shell", "运行 命令", "在 shell 里运行", echo_tools.run, _words(1, 2000)
+    ),
+    Command(
+        "fetch URL",
+        "the text of a page of the web",
+        "抓取 网址",
+        "网页上的文字",
+        echo_tools.fetch,
+        _words(1, 1),
+    ),
+    Command(
+        "recall [TEXT]",
+        "what this chat said before, also long ago, by the tool for it",
+        "回忆 [文字]",
+        "用工具翻看这个聊天之前说过的话",
+        echo_tools.recall,
+        lambda given: len(given) <= 2000,
     ),
     Command(
         "attach NAME [CAPTION]", "send a file", "发送 名字 [说明]", "发送一个文件", _attach, _words(1, 2000)

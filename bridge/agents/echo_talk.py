@@ -13,12 +13,16 @@ NO_TOOLS_ZH = "这个聊天没有工具，我在这里做不了。"
 
 
 class Talk:
-    """``steps`` counts what was said, as a model's requests would be. ``zh``: it is spoken Chinese."""
+    """``steps`` counts what was said, as a model's requests would be. ``zh``: it is spoken Chinese.
+
+    ``rest`` is all that stands behind the command that is done, as it was written.
+    """
 
     def __init__(self, turn: Turn, sink: Sink, gate: Gate, clock: Clock) -> None:
         self.turn, self.clock = turn, clock
         self.steps = 0
         self.zh = False
+        self.rest = ""
         self._sink, self._gate = sink, gate
         self._seen: tuple[HistoryEntry, ...] | None = None  # by the step that has begun
         self._added: list[str] = []  # what was said to the turn since it began

@@ -48,6 +48,7 @@ def findings(where: Home) -> tuple[list[str], list[str]]:
     wrong += workspace_problems(config, where)
     wrong += [reason for account in found if isinstance(account, BrokenAccount) for reason in account.reasons]
     wrong += agent_problems(config, where)
+    wrong += tool_problems(config, where)
     wrong += server_problems(config, where)
     ready = [account for account in found if isinstance(account, AccountSetup)]
     odd = [line for account in ready if (line := powerless(account, where))]
@@ -130,3 +131,14 @@ def agent_problems(config: Config, where: Home) -> list[str]:
     for name in profiles.names():
         noted(lines, partial(profiles.read, name))
     return lines
+
+
+def tool_problems(config: Config, where: Home) -> list[str]:
+    """What is disabled and not there, and what is installed and cannot be used."""
+    from bridge.clock import SystemClock
+    from bridge.tools.choose import others_of
+
+    try:
+        return list(others_of(where, SystemClock(), config.tools).lacking)
+    except ConfigError as error:
+        return [str(error)]

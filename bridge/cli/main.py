@@ -29,6 +29,7 @@ COMMANDS = {
     "dead": "dead",
     "reload": "reload",
     "stop": "stop",
+    "tools": "tools",
     "mcp": "mcp",
     "skills": "skills",
     "session": "session",

@@ -70,7 +70,7 @@ def others_of(home: Home, clock: Clock, table: ToolsTable) -> Installed:
     """The tools of other packages; raises as ``toolbox``."""
     ours = {tool.name for tool in _ours(home, clock, ANY_CHANNEL, table)}
     found = installed(ToolPlace(home, clock), ours, table.disabled)
-    _check(table.disabled, ours)
+    _check(home, table.disabled, ours)
     return found
 
 
@@ -90,8 +90,9 @@ def _ours(home: Home, clock: Clock, channel: str, table: ToolsTable) -> list[Too
     return [*tools, ChatAttach(home)] if channel else tools
 
 
-def _check(disabled: Iterable[str], ours: Iterable[str]) -> None:
+def _check(home: Home, disabled: Iterable[str], ours: Iterable[str]) -> None:
     known = {*ours, *registry.tools().names()}
     if unknown := [name for name in disabled if name not in known and SERVERS not in name]:
         there = ", ".join(sorted(known))
-        raise ConfigError(f"tools.disabled names {unknown[0]!r}, which is no tool here: there are {there}")
+        told = f"{home.config}: tools.disabled names {unknown[0]!r}"
+        raise ConfigError(f"{told}, which is no tool here: there are {there}")

@@ -11,7 +11,7 @@ from bridge.agents.echo import Echo
 from bridge.channel.testing.clock import FakeClock
 from bridge.paths import Home
 from bridge.tools.choose import tools_for
-from bridge.tools.contract import CallPlace, Risk, Tool, ToolResult, read_arguments
+from bridge.tools.contract import CallPlace, Risk, Said, Tool, ToolResult, read_arguments
 
 
 @dataclass
@@ -98,7 +98,8 @@ class Talked:
         tool = self.tools.get(call.name)
         if tool is None:
             return ToolResult(False, "There is no such tool here.")
-        return await tool.run(read_arguments(tool.arguments, call.arguments), CallPlace(self.cwd, show))
+        place = CallPlace(self.cwd, show, lambda: [Said(one.role.value, one.text) for one in self.history])
+        return await tool.run(read_arguments(tool.arguments, call.arguments), place)
 
 
 @dataclass

@@ -110,6 +110,14 @@ def test_problems_of_the_daemons_tables_are_all_told(home: Home, capsys: pytest.
     assert (code, len(lines)) == (2, 2)
 
 
+def test_a_tool_that_is_disabled_and_not_there_is_a_mistake(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, lines = check(home, '[tools]\ndisabled = ["shel"]\n', capsys)
+    assert (code, len(lines)) == (2, 1)
+    assert lines[0].startswith(f"{home.config}: tools.disabled names 'shel', which is no tool here")
+
+
 def test_a_file_that_is_no_toml_or_not_there_is_told(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     code, lines = check(home, "[[[", capsys)
     assert (code, len(lines)) == (2, 1)

@@ -31,7 +31,7 @@ from tests.channel.serving import serving
 from tests.daemons import SECRET, TOKEN, Running, daemon, keep, short_home, write_settings
 
 KNOWN = "what only the workspace knows"
-REFUSED = re.compile(f"{re.escape(NO_SUCH_TOOL)}|{re.escape(DENIED)}")
+REFUSED = re.compile(f"{re.escape(NO_SUCH_TOOL)}|{re.escape(DENIED)}|The arguments were refused")
 CALLS = {
     "shell": "command=echo${{IFS}}x>shell-{name}",
     "read_file": "path=known.txt",

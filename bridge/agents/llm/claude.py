@@ -48,6 +48,9 @@ class ClaudeMender:
             return []
         return [*self._start(kind), event(kind, {"type": kind, **found})]
 
+    def whole(self, data: bytes) -> list[Event]:
+        return []  # nothing speaks this wire without events
+
     def rest(self) -> list[Event]:
         return []
 

@@ -38,9 +38,9 @@ class Endpoint:
         first, silence = self.settings.first_byte_seconds, self.settings.silence_seconds
         return Watch(self._clock, min(first, seconds), min(silence, seconds))
 
-    async def model(self, name: str, watch: Watch) -> Model[Any]:
+    async def model(self, name: str, watch: Watch, *, streams: bool = True) -> Model[Any]:
         """The model ``name``, for the one request that ``watch`` sees to."""
-        return make_model(self.settings, name, await self._open(), self._secrets, watch)
+        return make_model(self.settings, name, await self._open(), self._secrets, watch, streams=streams)
 
     @asynccontextmanager
     async def client(self, watch: Watch) -> AsyncIterator[httpx2.AsyncClient]:

@@ -5,7 +5,7 @@ What fits nowhere is dropped; what is right stays as it is; what says that somet
 
 from typing import Any, Protocol
 
-from bridge.agents.llm.oddities import Slots, is_map, mend_chunk
+from bridge.agents.llm.oddities import Slots, as_chunk, is_map, mend_chunk
 from bridge.agents.llm.sse import DONE, Event, event
 from bridge.agents.llm.thoughts import Thoughts
 
@@ -22,6 +22,10 @@ class Mender(Protocol):
         ...
 
     def mend(self, given: Event) -> list[Event]: ...
+
+    def whole(self, data: bytes) -> list[Event]:
+        """An answer that did not come in events, as if it had."""
+        ...
 
     def rest(self) -> list[Event]:
         """What was held back until the end."""
@@ -43,6 +47,13 @@ class ChatMender:
         if not is_map(value) or value.get("error"):
             return [given] if (value is None and given.data != "null") or is_map(value) else []
         return [event("", chunk) for chunk in self._chunks(mend_chunk(value))]
+
+    def whole(self, data: bytes) -> list[Event]:
+        value = Event("", data.decode(errors="replace")).value
+        if not is_map(value) or not ({"choices", "error"} & value.keys()):
+            return []
+        self.is_whole = "choices" in value
+        return self.mend(event("", as_chunk(value) if self.is_whole else value))
 
     def rest(self) -> list[Event]:
         return [event("", chunk) for chunk in _said(self._thoughts.rest())]

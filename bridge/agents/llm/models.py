@@ -63,13 +63,14 @@ def make_model(
     pool: httpx2.AsyncBaseTransport,
     secrets: Mapping[str, str],
     watch: Watch,
+    *,
+    streams: bool = True,
 ) -> Model[Any]:
-    """The model ``name``, for one request, which ``watch`` sees to."""
+    """The model ``name``, for one request, which ``watch`` sees to. Anthropic's always stream."""
     timeout = httpx2.Timeout(None, connect=settings.connect_seconds)
     mender = ClaudeMender() if settings.provider == "anthropic" else ChatMender()
-    client = httpx2.AsyncClient(
-        transport=Wire(pool, secrets, watch, mender), trust_env=False, timeout=timeout
-    )
+    wire = Wire(pool, secrets, watch, mender, streams=streams or settings.provider == "anthropic")
+    client = httpx2.AsyncClient(transport=wire, trust_env=False, timeout=timeout)
     if settings.provider == "anthropic":
         base = settings.address.removesuffix("/v1")
         anthropic = AsyncAnthropic(

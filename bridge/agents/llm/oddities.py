@@ -34,6 +34,17 @@ def mend_chunk(raw: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def as_chunk(completion: Mapping[str, Any]) -> dict[str, Any]:
+    """A chat completion that came whole, as the chunk that says all of it."""
+    choices = completion.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices and is_map(choices[0]) else {}
+    message = first.get("message")
+    delta = dict(message) if is_map(message) else {}
+    if isinstance(calls := delta.get("tool_calls"), list):
+        delta["tool_calls"] = [{**call, "index": at} for at, call in enumerate(calls) if is_map(call)]
+    return {**completion, "choices": [{**first, "delta": delta}] if first else []}
+
+
 def _choice(raw: Mapping[str, Any]) -> dict[str, Any]:
     delta = raw.get("delta")
     mended = dict(delta) if is_map(delta) else {}

@@ -70,16 +70,17 @@ class Asking:
         """The answer, told to ``say`` as it comes; or why there is none, after all tries.
 
         Nothing is tried again once something was said; what broke off unsaid, once; what failed before the
-        first byte, as often and as long as the profile has it, and not before the provider wishes it.
+        first byte, as often and as long as the profile has it, and not before the provider wishes it. Whoever
+        has nothing to say in events is asked for all at once, as some only tell then what is wrong.
 
         Raises:
             AgentError: ``response_limit``.
             BridgeError: ``say`` raised it.
         """
-        backoff, broken = Backoff(self._clock, self._rng), 0
+        backoff, broken, streams = Backoff(self._clock, self._rng), 0, True
         deadline = self._clock.monotonic() + self._settings.retry_seconds
         while True:
-            outcome = await self._try(question, say)
+            outcome = await self._try(question, say, streams=streams)
             if isinstance(outcome, BridgeError):
                 raise outcome
             if isinstance(outcome, Answer) or not outcome.trouble.is_passing or outcome.said:
@@ -89,11 +90,12 @@ class Asking:
             late = self._clock.monotonic() + wait > deadline
             if broken > 1 or backoff.failures >= self._settings.tries or late:
                 return outcome.trouble
+            streams = streams and not outcome.trouble.is_mute
             await self._clock.sleep(wait)
 
-    async def _try(self, question: Question, say: Say) -> "Answer | Failed | BridgeError":
+    async def _try(self, question: Question, say: Say, *, streams: bool) -> "Answer | Failed | BridgeError":
         source, watch = self._endpoint.source(question.model), self._endpoint.watch()
-        model = await self._endpoint.model(question.model, watch)
+        model = await self._endpoint.model(question.model, watch, streams=streams)
         trying = _Try(source, watch, say)
         outcome = await watch.limit(trying.run(model, question, model_settings(self._settings)))
         return trying.failed(troubles.silent(source)) if outcome is None else outcome

@@ -43,12 +43,14 @@ class EventDecoder:
     """
 
     def __init__(self) -> None:
+        self.has_begun = False
         self._line = bytearray()
         self._after_return = False
         self._name, self._data, self._bytes = "", list[str](), 0
 
     def feed(self, data: bytes) -> list[Event]:
         """The events that end with ``data``."""
+        self.has_begun = True
         if self._after_return and data.startswith(b"\n"):
             data = data[1:]
         self._after_return = data.endswith(b"\r") if data else self._after_return

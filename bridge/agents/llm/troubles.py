@@ -66,13 +66,14 @@ class Source:
 class Trouble:
     """``is_passing``: it may work when it is tried again, not before ``after_seconds`` have passed.
 
-    ``is_rejected``: the request itself is not to the provider's liking.
+    ``is_rejected``: the request itself is not to the provider's liking. ``is_mute``: no answer was in it.
     """
 
     error: AgentError
     is_passing: bool = False
     after_seconds: float = 0.0
     is_rejected: bool = False
+    is_mute: bool = False
 
 
 def told(source: Source, text: str, said: str = "", code: str = "provider_error") -> AgentError:
@@ -98,7 +99,7 @@ def judge(error: Exception, source: Source, *, began: bool = False) -> Trouble:
     if isinstance(error, httpx2.HTTPError) or (began and isinstance(error, ModelConnectionError)):
         return broke_off(source)
     if not isinstance(error, ModelAPIError):
-        return Trouble(told(source, NO_ANSWER), is_passing=True)
+        return Trouble(told(source, NO_ANSWER), is_passing=True, is_mute=True)
     kind = _kind(error)
     if kind is None:
         return Trouble(told(source, NO_ANSWER, _said(error)), is_passing=error.in_stream)

@@ -1,6 +1,7 @@
 """One request's way to a model's endpoint, under our limits: sizes, silence, and which headers leave."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
@@ -88,7 +89,7 @@ class Wire(httpx2.AsyncBaseTransport):
     """Sends requests through ``pool``, which it leaves open, with ``secrets`` as their only private headers.
 
     The libraries above never hold the key, and tell nothing of this machine. ``mender`` mends an answer in
-    events.
+    events. Without ``streams`` the answer is asked for in one piece.
     """
 
     def __init__(
@@ -97,13 +98,16 @@ class Wire(httpx2.AsyncBaseTransport):
         secrets: Mapping[str, str],
         watch: Watch,
         mender: Mender | None = None,
+        *,
+        streams: bool = True,
     ) -> None:
         self._pool, self._secrets, self._watch, self._mender = pool, secrets, watch, mender
+        self._streams = streams
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         request.headers = httpx2.Headers([pair for pair in request.headers.multi_items() if pair[0] in _KEPT])
         request.headers.update({**self._secrets, "accept-encoding": "identity", "user-agent": _AGENT})
-        response = await self._pool.handle_async_request(request)
+        response = await self._pool.handle_async_request(request if self._streams else _at_once(request))
         self._watch.heard()
         source = cast(httpx2.AsyncByteStream, response.stream)
         is_refusal = response.status_code >= 400
@@ -114,6 +118,16 @@ class Wire(httpx2.AsyncBaseTransport):
             stream=stream,
             extensions=response.extensions,
         )
+
+
+def _at_once(request: httpx2.Request) -> httpx2.Request:
+    """``request`` for a whole answer, in one piece."""
+    body = {**json.loads(request.content), "stream": False}
+    body.pop("stream_options", None)
+    headers = [pair for pair in request.headers.multi_items() if pair[0] != "content-length"]
+    return httpx2.Request(
+        request.method, request.url, headers=headers, json=body, extensions=request.extensions
+    )
 
 
 def _plain(headers: httpx2.Headers) -> httpx2.Headers:
@@ -138,13 +152,26 @@ class _Refusal(httpx2.AsyncByteStream):
 
 
 class _Answer(httpx2.AsyncByteStream):
-    """Counts the bytes of an answer, and mends its events."""
+    """Counts the bytes of an answer, and mends its events; one that is JSON itself becomes events."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, watch: Watch, mender: Mender | None) -> None:
         self._stream, self._watch, self._mender = stream, watch, mender
-        self._decoder = EventDecoder()
+        self._decoder, self._json = EventDecoder(), bytearray()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for data in self._counted():
+            if self._mender is None:
+                yield data
+                continue
+            for event in self._mended(self._mender, data):
+                yield event
+        for event in self._rest(self._mender) if self._mender else ():
+            yield event
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def _counted(self) -> AsyncIterator[bytes]:
         count = 0
         async for data in self._stream:
             self._watch.heard()
@@ -152,21 +179,20 @@ class _Answer(httpx2.AsyncByteStream):
             count += len(data)
             if count > RESPONSE_BYTES:
                 raise AgentError("response_limit", f"the model's answer is over {RESPONSE_BYTES} bytes")
-            if self._mender is None:
+            if data:
                 yield data
-                continue
-            for event in self._mended(self._mender, self._decoder.feed(data)):
-                yield event
-        if self._mender is not None:
-            for event in self._mended(self._mender, self._decoder.rest()):
-                yield event
-            for late in self._mender.rest():
-                yield late.encode()
 
-    async def aclose(self) -> None:
-        await self._stream.aclose()
+    def _mended(self, mender: Mender, data: bytes) -> list[bytes]:
+        if self._json or (not self._decoder.has_begun and data.lstrip().startswith(b"{")):
+            self._json += data
+            return []
+        return self._told(mender, [one for event in self._decoder.feed(data) for one in mender.mend(event)])
 
-    def _mended(self, mender: Mender, events: list[Event]) -> list[bytes]:
-        found = [mended.encode() for event in events for mended in mender.mend(event)]
+    def _rest(self, mender: Mender) -> list[bytes]:
+        late = mender.whole(bytes(self._json)) if self._json else []
+        late += [one for event in self._decoder.rest() for one in mender.mend(event)]
+        return self._told(mender, [*late, *mender.rest()])
+
+    def _told(self, mender: Mender, events: list[Event]) -> list[bytes]:
         self._watch.is_whole, self._watch.is_counted = mender.is_whole, mender.is_counted
-        return found
+        return [event.encode() for event in events]

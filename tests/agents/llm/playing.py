@@ -66,6 +66,7 @@ class Played:
         self.steps: list[str] = []
         self.results: list[ToolResult] = []
         self.usage = AgentUsage(0)
+        self.so_far: list[AgentUsage] = []
         self._expected: dict[str, ToolCall] = {}
 
     @property
@@ -87,6 +88,9 @@ class Played:
 
     async def keep(self, memory: str) -> None:
         raise AssertionError("this agent keeps nothing")
+
+    def used(self, usage: AgentUsage) -> None:
+        self.so_far.append(usage)
 
     async def own(self, call: ToolCall, risk: Risk, summary: str) -> Any:
         raise AssertionError("this agent makes no calls by itself")

@@ -141,6 +141,10 @@ def test_an_error_is_passed_on_under_its_name() -> None:
     assert mended(START, error)[1][-1] == error
 
 
+def test_nothing_comes_whole_on_this_wire() -> None:
+    assert ClaudeMender().whole(b'{"content": []}') == []
+
+
 MESSAGE = near(id=st.just("m"), usage=near(input_tokens=st.integers(0, 9)))
 BLOCK = near(
     type=st.sampled_from(["text", "tool_use", "thinking", "odd"]), text=st.text(max_size=2), input=ANY_JSON

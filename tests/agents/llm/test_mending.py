@@ -74,6 +74,26 @@ def test_a_thought_that_ends_with_the_answer_is_passed_on() -> None:
     assert json.dumps(found[-1]).count("stop") == 1
 
 
+def test_an_answer_that_came_whole_is_as_good_as_one_in_events() -> None:
+    mender = ChatMender()
+    found = mender.whole(
+        b'{"choices": [{"message": {"content": "<think>hm</think>yes"}}], "usage": {"total_tokens": 1}}'
+    )
+    said = [one.value["choices"][0]["delta"].get("content") for one in found]
+    assert [text for text in said if text] == ["yes"]
+    assert (mender.is_whole, mender.is_counted) == (True, True)
+
+
+def test_what_came_whole_and_is_no_answer_is_none() -> None:
+    for data in (b"{", b"[1]", b"\xff", b'{"message": "a"}'):
+        mender = ChatMender()
+        assert mender.whole(data) == []
+        assert not mender.is_whole
+    mender = ChatMender()
+    (error,) = mender.whole(b'{"error": {"code": 1}}')
+    assert error.value == {"error": {"code": 1}}
+
+
 def test_calls_are_told_apart_by_index() -> None:
     both = received(
         piece("a", "{", "x", 0), piece("b", "[", "y", 1), piece(None, "}", None, 0), piece(None, "]", None, 1)

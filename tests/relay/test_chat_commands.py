@@ -321,6 +321,13 @@ async def test_help_tells_the_owner_of_approvals_and_nobody_else() -> None:
         assert own == f"{en(Text.HELP)}\n{en(Text.HELP_OWNER)}"
         assert others == en(Text.HELP)
         assert in_a_group == say(Text.HELP, Language.ZH)
+    async with desk(settings={"remote_tools": "owner"}) as here:
+        await here.say("/help")
+        await here.say("/help", STRANGER)
+        await here.say("/help", OWNER, group=True)
+        mine, *rest = await here.answered(3)
+        assert mine == f"{en(Text.HELP)}\n{en(Text.HELP_OWNER)}\n{en(Text.HELP_TOOLS)}"
+        assert rest == [en(Text.HELP)] * 2
 
 
 @pytest.mark.parametrize("text", ["/approve", "/deny ab12", "/批准"])

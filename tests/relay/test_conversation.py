@@ -30,7 +30,7 @@ from bridge.errors import SessionError
 from bridge.ids import ConversationKey, MessageId, SessionId
 from bridge.meter import TurnEnd
 from bridge.protocol.limits import PROMPT_BYTES
-from bridge.relay import conversation, received, turn
+from bridge.relay import conversation, payload, received, turn
 from bridge.relay.payload import conversation_of
 from bridge.relay.queue import together
 from bridge.relay.session import Session
@@ -41,9 +41,14 @@ from bridge.store.contract import (
     Answer,
     BindSession,
     BoundSession,
+    Choose,
+    Chosen,
+    Claim,
     CountsOf,
     HeldTexts,
     MessageOf,
+    MessageState,
+    NewMessage,
     OpenMessages,
     OpenSession,
     Query,
@@ -1348,3 +1353,108 @@ async def test_the_recall_of_an_answered_message_changes_nothing_of_what_runs() 
         held.let_go("two")
         assert await here.answered(2) == ["echo: one", "echo: two"]
         assert here.server.frames("turn.cancel") == []
+
+
+# --- commands that are done in their turn ----------------------------------------------------------
+
+TOOLS = {"remote_tools": "owner"}
+
+
+async def test_a_command_to_choose_is_done_between_turns_and_is_part_of_none() -> None:
+    held = Held()
+    async with desk(script={"turn": held}, settings=TOOLS | {"when_busy": "collect"}) as here:
+        for text in ("one", "two", "/mode", "three", "four"):
+            await here.say(text)
+        held.let_go("one")
+        held.let_go("two")
+        held.let_go("three\n\nfour")
+        texts = await here.answered(4)
+        assert texts[2] == say(Text.CHOICE_NONE, Language.EN, agent="a")
+        assert asked(here) == ["one", "two", "three\n\nfour"]
+        assert handles(here) == ["m1", "m2", "m3", "m5"]
+        assert await reasons(here, "m3") == ["chosen"]
+        assert await here.store.get(OpenMessages(NAME)) == ()
+
+
+async def test_a_command_to_choose_is_not_given_to_the_turn_that_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held, steering = Held(), Steering(monkeypatch, True)
+    async with desk(script={"turn": held}, settings=TOOLS | {"when_busy": "steer"}) as here:
+        await here.say("one")
+        await until(lambda: held.started == ["one"])
+        await here.say("/compact")
+        await here.say("two")
+        await settle()
+        assert steering.given == []
+        held.let_go("one")
+        held.let_go("two")
+        texts = await here.answered(3)
+        assert texts[1] == say(Text.COMPACTED, Language.EN, before=9, after=3)
+
+
+async def test_a_command_to_choose_interrupts_nothing() -> None:
+    held = Held()
+    async with desk(script={"turn": held}, settings=TOOLS | {"when_busy": "interrupt"}) as here:
+        await here.say("one")
+        await until(lambda: held.started == ["one"])
+        await here.say("/mode")
+        await settle()
+        held.let_go("one")
+        assert (await here.answered(2))[0] == "echo: one"
+
+
+async def test_without_tools_a_command_to_choose_is_an_ordinary_message() -> None:
+    async with desk() as here:
+        await here.say("/mode")
+        assert await here.answered(1) == ["echo: /mode"]
+
+
+async def test_a_command_that_a_crash_cut_off_is_done_once_more_and_answered_once() -> None:
+    async with homes() as home:
+        clock = FakeClock()
+        async with desk(home=home, clock=clock, settings=TOOLS, run=False) as before:
+            one = message("m1", "/mode")
+            new = NewMessage(
+                MessageId("m1"), MessageState.CLAIMED, conversation=payload.conversation_of(one),
+                payload=payload.encode(one),
+            )  # fmt: skip
+            await before.store.do(Claim(NAME, (new,), unix_ms(clock.now())))
+        async with desk(home=home, clock=clock, settings=TOOLS) as after:
+            assert await after.answered(1) == [say(Text.CHOICE_NONE, Language.EN, agent="a")]
+            assert await after.store.get(OpenMessages(NAME)) == ()
+        async with desk(home=home, clock=clock, settings=TOOLS) as again:
+            await settle()
+            assert again.channel.texts() == []
+
+
+async def test_a_command_whose_session_breaks_or_hangs_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(ScriptedServer):
+        async def _configure(self, peer: Peer, frame: Frame) -> None:
+            if self.refuse_configure == "hang":
+                await asyncio.Event().wait()
+            peer.writer.close()
+
+    async with desk(script={"kind": Broken}, settings=TOOLS) as here:
+        await here.say("/mode")
+        assert await here.answered(1) == [FAILURE]
+        here.server.refuse_configure = "hang"
+        monkeypatch.setattr(conversation, "CHOOSE_SECONDS", 0.05)
+        await here.say("/mode")
+        assert await here.answered(2) == [FAILURE] * 2
+        await here.say("hello")
+        assert (await here.answered(3))[2] == "echo: hello"
+
+
+async def test_what_was_chosen_and_is_gone_is_told_as_that() -> None:
+    class Gone(ScriptedServer):
+        async def _handle(self, peer: Peer, frame: Frame) -> None:
+            self.refuse_start = "invalid_request" if frame.get("agent") else ""
+            await super()._handle(peer, frame)
+
+    async with desk(script={"kind": Gone}, settings=TOOLS) as here:
+        await here.store.do(Choose(NAME, key_of(), Chosen(agent="fast")))
+        await here.say("one")
+        assert await here.answered(1) == [say(Text.CHOICE_GONE, Language.EN)]
+        await here.say("two")
+        assert (await here.answered(2))[1] == "echo: two"

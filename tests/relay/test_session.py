@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -7,7 +8,15 @@ from bridge.errors import SessionError
 from bridge.ids import SessionId
 from bridge.protocol import ours
 from bridge.relay.live import Live
-from bridge.relay.session import Authority, Ended, Server, TurnResult, attach_session, open_session
+from bridge.relay.session import (
+    Authority,
+    Ended,
+    RefusedError,
+    Server,
+    TurnResult,
+    attach_session,
+    open_session,
+)
 from tests.relay.scripted import Frame, HangupError, Peer, ScriptedServer, answer, cancellable, scripted
 
 OWNER = Authority(tools=True, channel="Feishu", cwd="/w")
@@ -332,3 +341,73 @@ async def test_a_turn_that_asks_is_taken_up_where_it_was_left() -> None:
 
 
 FILE = {"call_id": "c0", "name": "chat_attach"}
+
+
+async def test_a_session_is_started_with_who_is_due_and_told_of_whom_it_has() -> None:
+    due = replace(OWNER, agent="fast", model="big", mode="plan")
+    async with scripted() as server:
+        session = await open_session(Server(server.socket, "1"), due, CHAT)
+        start = server.frames("session.start")[0]
+        assert (start["agent"], start["model"], start["mode"]) == ("fast", "big", "plan")
+        assert session.chosen == due.chosen
+        await session.close()
+        again, _ = await attach_session(Server(server.socket, "1"), due, session.session_id)
+        assert again.chosen == due.chosen
+        await again.close()
+
+
+@pytest.mark.parametrize(
+    ("due", "same"),
+    [
+        (replace(OWNER, agent="fast"), True),
+        (replace(OWNER, cwd="/elsewhere"), True),
+        (replace(OWNER, asks=True), False),
+        (replace(OWNER, channel="Lark"), False),
+        (STRANGER, False),
+    ],
+)
+def test_a_session_goes_on_with_the_same_rights_alone(due: Authority, same: bool) -> None:
+    assert OWNER.can_become(due) is same
+    assert not STRANGER.can_become(replace(STRANGER, cwd="/elsewhere"))
+    assert STRANGER.can_become(replace(STRANGER, agent="fast"))
+
+
+async def test_who_answers_is_changed_in_a_session_and_only_asked_for_without_a_change() -> None:
+    async with scripted() as server:
+        session = await open_session(Server(server.socket, "1"), OWNER, CHAT)
+        assert (await session.configure("fast", "", "", "/x")).agent == "a"
+        assert session.chosen == ours.Chosen(agent="fast")
+        await session.configure()
+        first, second = server.frames("session.configure")
+        assert (first["agent"], first["model"], first["cwd"]) == ("fast", "", "/x")
+        assert not {"agent", "model", "mode", "cwd"} & second.keys()
+        assert (await session.compact()).after_tokens == 3
+        await session.close()
+
+
+@pytest.mark.parametrize("code", ["invalid_request", "invalid_json"])
+async def test_a_change_that_is_refused_says_why_also_by_an_older_server(code: str) -> None:
+    async with scripted(refuse_configure=code) as server:
+        session = await open_session(Server(server.socket, "1"), OWNER, CHAT)
+        with pytest.raises(RefusedError) as refused:
+            await session.configure(agent="fast")
+        assert (refused.value.code, refused.value.why) == (code, "no")
+        assert session.alive
+        await session.close()
+
+
+async def test_an_answer_is_told_from_what_is_left_of_a_turn_and_a_lost_one_leaves_it_unusable() -> None:
+    async def late(peer: Peer, start: Frame) -> None:
+        await answer(peer, start)
+        await peer.say("error", "approve-a1", code="approval_not_found", message="late", fatal=False)
+
+    async with scripted(turn=late) as server:
+        session = await open_session(Server(server.socket, "1"), OWNER, CHAT)
+        await session.turn("m1", "x", ())
+        assert (await session.configure()).agent == "a"
+        server.turn = answer
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await session.compact()
+        assert not session.alive
+        await session.close()

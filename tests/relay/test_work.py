@@ -7,6 +7,7 @@ from bridge.clock import unix_ms
 from bridge.config import LimitsTable
 from bridge.ids import ConversationKey, MessageId, SessionId
 from bridge.relay.contact import PlatformClock
+from bridge.relay.session import Authority
 from bridge.relay.work import Work
 from bridge.store.contract import MessageState, OpenMessage
 from tests.relay.harness import Logs, message
@@ -20,6 +21,13 @@ def work(clock: FakeClock) -> Work:
         server=nothing, store=nothing, clock=clock, slots=nothing, deliver=nothing, release=nothing,
         platform=PlatformClock(clock, Logs()), live=None, log=cast(Any, None),
     )  # fmt: skip
+
+
+def test_the_owner_with_tools_has_an_agent_and_everybody_else_another() -> None:
+    base = Authority(False, "Test", "/w", asks=True)
+    given = replace(work(FakeClock()), authority=base, agent="coder", guest_agent="talker")
+    assert given.authority_of(True) == replace(base, tools=True, agent="coder")
+    assert given.authority_of(False) == replace(base, asks=False, agent="talker")
 
 
 def stored(state: MessageState, received_ms: int) -> OpenMessage:

@@ -245,7 +245,7 @@ async def test_a_turn_has_the_tools_that_there_are_when_it_begins() -> None:
         assert said == ["wait", "The arguments were refused: seconds: Field required"]
 
 
-# --- what an agent keeps ---------------------------------------------------------------------------
+# --- what an agent keeps ----------------------------------------------------------------------
 
 
 class Keeper(Offering):

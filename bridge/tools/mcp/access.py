@@ -64,7 +64,7 @@ def access(name: str, table: McpTable, home: Home, workspace: Path, environ: Map
         raise ConfigError(
             f"{where}.cwd: must be an existing folder, by its absolute path: make or correct it"
         )
-    given = {key: _variable(key, f"{where}.env", environ) for key in table.env}
+    given = {key: _variable(key, where, "env", environ) for key in table.env}
     given |= {key: value.get_secret_value() for key, value in secrets.env.items()}
     register_borne(given.items())
     return Access(name, table.command, cwd, {**clean_environment(), **given})
@@ -92,10 +92,11 @@ def _url(url: str, secrets: Secrets) -> str:
 def _headers(table: McpTable, secrets: Secrets, where: str, environ: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in table.headers.items():
-        at = f"{where}.headers.{name}"
-        found[name] = value if isinstance(value, str) else _secret(value, at, environ)
+        if isinstance(value, Variable):
+            value = _secret(value, where, f"headers.{name}", environ)
+        found[name] = value
     found |= {name: value.get_secret_value() for name, value in secrets.headers.items()}
-    bearer = _secret(table.bearer, f"{where}.bearer", environ) if table.bearer else ""
+    bearer = _secret(table.bearer, where, "bearer", environ) if table.bearer else ""
     if bearer := bearer or (secrets.bearer.get_secret_value() if secrets.bearer else ""):
         found["Authorization"] = f"Bearer {bearer}"
     if odd := [name for name, value in found.items() if not (value.isascii() and value.isprintable())]:
@@ -105,15 +106,15 @@ def _headers(table: McpTable, secrets: Secrets, where: str, environ: Mapping[str
     return found
 
 
-def _secret(variable: Variable, where: str, environ: Mapping[str, str]) -> str:
-    value = _variable(variable.env, where, environ)
+def _secret(variable: Variable, where: str, key: str, environ: Mapping[str, str]) -> str:
+    value = _variable(variable.env, where, key, environ)
     register_secret(value)
     return value
 
 
-def _variable(name: str, where: str, environ: Mapping[str, str]) -> str:
+def _variable(name: str, where: str, key: str, environ: Mapping[str, str]) -> str:
     if not (value := environ.get(name, "")):
-        raise ConfigError(f"{where}: the environment has no {name}: set it before the start")
+        raise ConfigError(f"{where}: the environment has no {name}, named by {key}; set it before the start")
     return value
 
 

@@ -72,9 +72,9 @@ def test_a_secret_of_the_query_is_put_behind_the_address(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("table", [{"bearer": {"env": "B"}}, {"headers": {"X-Key": {"env": "B"}}}])
 def test_a_variable_that_is_not_set_is_named(tmp_path: Path, table: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="the environment has no B: set it before the start"):
+    with pytest.raises(ConfigError, match=r"the environment has no B, named by .*; set it before the start"):
         reached(tmp_path, {"url": HTTP, **table})
-    with pytest.raises(ConfigError, match=r"mcp\.s\.env: the environment has no B"):
+    with pytest.raises(ConfigError, match=r"mcp\.s: the environment has no B, named by env"):
         reached(tmp_path, {"command": ("t",), "env": ("B",)})
 
 

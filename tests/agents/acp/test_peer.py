@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from acp.schema import AgentCapabilities, InitializeResponse, McpCapabilities
+from acp.schema import AgentCapabilities, CancelNotification, InitializeResponse, McpCapabilities
 from structlog.testing import capture_logs
 
 from bridge.agents.acp.launch import Launch
@@ -76,3 +76,42 @@ def test_servers_over_http_are_passed_on_where_the_program_takes_them() -> None:
     for capabilities, names in ((with_http, ["a", "b"]), (AgentCapabilities(), ["a"]), (None, ["a"])):
         about = InitializeResponse(protocol_version=1, agent_capabilities=capabilities)
         assert [one["name"] for one in joined(servers, about)] == names
+
+
+async def test_what_it_asks_and_tells_finds_its_session_or_is_refused_or_dropped(tmp_path: Path) -> None:
+    async with stage(tmp_path) as here:
+        assert (await here.say("odd shell")).steps == ["once "]
+        refused, invalid, cancelled, chosen = [
+            one["answer"] for one in here.events() if str(one.get("to")).startswith(("fs/", "session/"))
+        ]
+        assert (refused["code"], invalid["code"]) == (-32601, -32602)
+        assert cancelled == {"outcome": {"outcome": "cancelled"}}
+        assert chosen == {"outcome": {"outcome": "selected", "optionId": "once"}}
+
+
+async def test_one_that_is_stopped_is_told_nothing_more_and_says_why_it_was(tmp_path: Path) -> None:
+    async with stage(tmp_path) as here:
+        await here.say("hello")
+        (peer,) = here.agent._peers._all
+        assert not peer.is_busy
+        told = CancelNotification(session_id="s")
+        await peer.notify("session_cancel", told, 1)
+        await here.until("session/cancel")
+        with capture_logs() as logs:
+            peer.stop("it hangs")
+            await peer.notify("session_cancel", told, 1)
+            await peer.gone.wait()
+        assert [one["event"] for one in logs] == ["acp.stopped"]
+        assert len(here.told("session/cancel")) == 1
+
+
+async def test_one_that_does_not_read_is_not_waited_for(tmp_path: Path) -> None:
+    command = ("sh", "-c", "sleep 100")
+    peer = Peer(Launch.of("x", AcpSettings(command=command)), Path("/"), 5)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(peer.run())
+        while peer._connection is None:
+            await asyncio.sleep(0.005)
+        large = CancelNotification(session_id="s" * 1_000_000)
+        await peer.notify("session_cancel", large, 0.05)
+        peer.stop()

@@ -133,3 +133,45 @@ async def test_closing_asks_those_that_can_and_minds_no_refusal(answer: Any) -> 
         unable: Any = Program({} if told else None, session_new={"sessionId": "s"})
         await close_session(await opened(unable), 1)
         assert len(unable.asked) == 1
+
+
+class Turn:
+    """Hears the news, and chooses."""
+
+    def __init__(self, chosen: str | None) -> None:
+        self.chosen, self.heard = chosen, list[Any]()
+
+    def update(self, update: Any) -> None:
+        self.heard.append(update)
+
+    async def permission(self, request: RequestPermissionRequest) -> str | None:
+        return self.chosen
+
+
+@pytest.mark.parametrize("chosen", ["once", None])
+async def test_a_turn_hears_the_news_and_its_choice_is_the_answer(chosen: str | None) -> None:
+    session = await opened(Program({}, session_new={"sessionId": "s"}))
+    session.listener = turn = Turn(chosen)
+    session.update(news(sessionUpdate="current_mode_update", currentModeId="b"))
+    assert len(turn.heard) == 1
+    request = {"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": []}
+    answer = await session.permission(RequestPermissionRequest.model_validate(request))
+    told = answer.model_dump(by_alias=True, exclude_none=True)["outcome"]
+    expected = {"outcome": "cancelled"} if chosen is None else {"outcome": "selected", "optionId": chosen}
+    assert told == expected
+
+
+async def test_what_is_not_offered_or_is_refused_is_not_chosen() -> None:
+    told = {
+        "sessionId": "s",
+        "modes": {"availableModes": [{"id": "ask"}, {"id": "plan"}], "currentModeId": "ask"},
+        "models": {"availableModels": [{"modelId": "a"}, {"modelId": "b"}], "currentModelId": "a"},
+    }
+    program = Program({}, session_new=told, session_set_model=refusing(-32603))
+    session = await opened(program)
+    with pytest.raises(AgentError, match="has no mode x: there is ask, plan"):
+        await session.choose("mode", "x", 1)
+    with pytest.raises(AgentError, match="refused the model b"):
+        await session.choose("model", "b", 1)
+    await session.choose("mode", "plan", 1)
+    assert program.asked[-1] == ("session_set_mode", {"sessionId": "s", "modeId": "plan"})

@@ -22,6 +22,7 @@ from pydantic_ai.exceptions import (
 )
 
 from bridge.agents.contract import AgentError
+from bridge.protocol.ours import SIGN_IN_REQUIRED
 
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _KINDS: dict[str, type[ModelAPIError]] = {  # codes that the library does not know
@@ -47,6 +48,7 @@ _TEXTS: dict[type[ModelAPIError], str] = {
     ModelRequestRejectedError: "the provider refused the request{said}: check model, images, thinking and "
     "the other settings",
 }
+_CODES = {ModelAuthenticationError: SIGN_IN_REQUIRED, ModelContextWindowExceededError: "context_limit"}
 BROKE_OFF = "the answer broke off: try again"
 SILENT = "{address} keeps silent for too long: try again, or raise first_byte_seconds and silence_seconds"
 NO_ANSWER = "what {address} answers is no model's answer: check base_url"
@@ -103,9 +105,8 @@ def judge(error: Exception, source: Source, *, began: bool = False) -> Trouble:
     kind = _kind(error)
     if kind is None:
         return Trouble(told(source, NO_ANSWER, _said(error)), is_passing=error.in_stream)
-    is_long = kind is ModelContextWindowExceededError
     return Trouble(
-        told(source, _TEXTS[kind], _said(error), "context_limit" if is_long else "provider_error"),
+        told(source, _TEXTS[kind], _said(error), _CODES.get(kind, "provider_error")),
         is_passing=kind in _PASSING,
         after_seconds=error.retry_after or 0.0,
         is_rejected=kind is ModelRequestRejectedError,

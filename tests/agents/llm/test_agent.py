@@ -233,7 +233,7 @@ async def test_a_turn_that_fails_says_why_and_shows_no_secret(capsys: pytest.Cap
     async with playing(refuses(401, {"message": f"bad key {KEY}", "code": "invalid_api_key"})) as player:
         with pytest.raises(AgentError) as caught:
             await player.say("my diary")
-    assert caught.value.code == "provider_error"
+    assert caught.value.code == "sign_in_required"
     logged = capsys.readouterr().err
     assert "llm.failed" in logged
     for private in (KEY, "diary", "bad key"):

@@ -58,7 +58,8 @@ def test_each_trouble_says_what_to_do_next(error: Exception, text: str, is_passi
     assert str(found.error).startswith("[agents.fast] ")
     assert text in str(found.error)
     assert found.is_passing is is_passing
-    assert found.error.code == "provider_error"
+    is_key = isinstance(error, ModelAuthenticationError)
+    assert found.error.code == ("sign_in_required" if is_key else "provider_error")
     for private in ("sk-secret", "diary", "Incorrect"):
         assert private not in str(found.error)
 

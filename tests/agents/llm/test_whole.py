@@ -118,7 +118,7 @@ async def test_a_chat_is_answered_and_a_failure_is_told_without_the_provider_s_w
     for told in (failed, logged):
         assert KEY not in told
         assert "bad key" not in told
-    assert "invalid_api_key" not in failed
+    assert "refused the key" in failed  # the owner, who can do something about it, is told
 
 
 async def test_a_daemon_whose_profile_has_no_key_says_so_and_does_not_start() -> None:

@@ -10,13 +10,18 @@ from pydantic import BaseModel
 
 from bridge import registry
 from bridge.accounts import AccountSetup, accounts
-from bridge.config import Config, load
+from bridge.config import Config, McpTable, load
 from bridge.paths import Home, write_private
 
 EXAMPLE = Path(__file__).parent.parent / "config.example.toml"
 TEXT = EXAMPLE.read_text(encoding="utf-8")
 EVERYTHING = re.sub(r"^#(?=\S)", "", TEXT, flags=re.MULTILINE)  # as if all of it were switched on
-EXAMPLES = {"app_id", "model", "original_id", "preset"}  # settings without a default: what stands there is an example
+EXAMPLES = {
+    "app_id",
+    "model",
+    "original_id",
+    "preset",
+}  # settings without a default: what stands there is an example
 ENVIRONMENT = {
     "WEBHOOK_SECRETS": '["whsec_' + "QUJD" * 11 + '"]',
     "WEBHOOK_CALLBACK_SECRETS": '["whsec_' + "REVG" * 11 + '"]',
@@ -82,6 +87,16 @@ def test_it_names_every_channel_and_agent_that_comes_with_the_program() -> None:
         assert {key: value for key, value in table.items() if key not in EXAMPLES} == by_default
         assert set(table) <= set(settings.model_fields)
         settings.model_validate(table)
+
+
+def test_it_names_every_setting_of_a_server_of_tools() -> None:
+    servers = tables(EVERYTHING)["mcp"].values()
+    said = {key: value for table in servers for key, value in table.items()}
+    assert set(said) == set(McpTable.model_fields)
+    examples = {"command", "url", "headers", "bearer"}
+    assert {key: value for key, value in said.items() if key not in examples} == {
+        key: value for key, value in defaults(McpTable).items() if key not in examples
+    }
 
 
 def test_with_everything_switched_on_every_account_is_ready(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from bridge.errors import BridgeError
 from bridge.paths import Home
 from bridge.version import VERSION
 from tests.cli.fake_systemd import with_systemd
-from tests.cli.socket_daemon import short_home, socket_daemon
+from tests.cli.socket_daemon import refusal, short_home, socket_daemon
 from tests.cli.socket_daemon import status as told
 from tests.cli.test_doctor_accounts import account
 from tests.daemons import free_port
@@ -204,3 +204,30 @@ async def test_an_address_of_version_6_is_asked_as_such() -> None:
     async with answering(405) as outside:
         (found,) = await from_outside(f"http://127.0.0.1:{outside}", free_port(), host="::1")
     assert found.level is Level.FAULT
+
+
+def test_each_server_of_tools_is_told_as_the_daemon_has_it() -> None:
+    kinds = {
+        "connected": Level.GOOD,
+        "starting": Level.WARNING,
+        "backoff": Level.FAULT,
+        "failed": Level.FAULT,
+    }
+    servers = [{"name": state, "state": state, "reason": f"why {state}"} for state in kinds]
+    servers[0]["tools"], servers[0]["notes"] = [{}, {}], ["a note"]  # type: ignore[assignment]  # as on the wire
+    answer = told()
+    answer["status"]["mcp"] = [*servers, {"name": "off", "state": "disabled"}]
+    with socket_daemon(answer) as daemon:
+        first, note, *rest = doctor_daemon.servers(daemon.home)
+        assert daemon.command == {"action": "mcp"}
+    assert (first.level, first.text) == (Level.GOOD, "connected: connected, 2 tools")
+    assert (note.level, note.text) == (Level.WARNING, "connected: a note")
+    assert [each.level for each in rest] == list(kinds.values())[1:]
+    assert rest[1].text == "backoff: backoff: why backoff"
+    assert "mcp test backoff" in rest[1].cure
+
+
+def test_a_daemon_that_does_not_know_of_servers_is_no_fault() -> None:
+    with socket_daemon(refusal("what?")) as daemon:
+        (found,) = doctor_daemon.servers(daemon.home)
+    assert found.level is Level.UNKNOWN

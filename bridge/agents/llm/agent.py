@@ -73,6 +73,7 @@ class Llm:
             entries = await sink.begin(working.system)
             answer = await self._ask(working, entries, sink.delta)
             bill.add(model, answer.response)
+            sink.used(bill.usage)
             working.keep(answer)
             await sink.completed(answer.text, answer.calls)
             if not answer.calls:

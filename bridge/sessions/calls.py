@@ -123,14 +123,16 @@ class Calls:
         progress = Progress(self._scope.context.services.clock, show)
         async with asyncio.TaskGroup() as tasks:
             showing = tasks.create_task(progress.run())
-            place = CallPlace(self._scope.context.cwd, progress.line, self._history)
+            place = CallPlace(self._scope.context.cwd, progress.line, lambda: self._history(call))
             result = await call.tool.run(call.arguments, place)
             self._note_copy(call.tool.name, result)  # before anything can be cancelled
             showing.cancel()
         return ToolResult(result.success, whole(result.output), result.truncated)
 
-    def _history(self) -> list[Said]:
-        return [said(entry) for entry in (*self._scope.context.history.entries, *self._scope.entries)]
+    def _history(self, call: Call) -> list[Said]:
+        """All that was said, but for the message that asks for the ``call``."""
+        entries = (*self._scope.context.history.entries, *self._scope.entries)
+        return [said(one) for one in entries if call.call_id not in {made.call_id for made in one.calls}]
 
     async def _report(self, call_id: str, name: str, result: ToolResult) -> None:
         report = await self._scope.send(

@@ -46,7 +46,8 @@ class Said:
 class CallPlace:
     """Where a call runs: ``cwd`` is the session's workspace; ``progress`` shows a line to whoever watches.
 
-    ``history`` gives what was said in this session and is stored of it, oldest first, the turn included.
+    ``history`` gives what was said in this session and is stored of it, oldest first, this turn's too, but
+    for the message that asks for the call.
     """
 
     cwd: Path

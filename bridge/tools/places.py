@@ -1,9 +1,11 @@
 """Where tools may reach: the workspace, and what never leaves this machine."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from bridge.paths import Home
+from bridge.tools.workspace import identity
 
 _UNDER_USER = tuple(
     Path(place)
@@ -30,12 +32,20 @@ def is_private(path: Path, home: Home, user: Path) -> bool:
     """
     if any(_is_telling(part.lower()) for part in path.parts):
         return True
-    if any(path.is_relative_to(user / place) for place in _UNDER_USER):
+    if _is_below(path, [user / place for place in _UNDER_USER]):
         return True
     root = home.root.resolve()
     if path.is_relative_to(root):  # judged by its own rules, also where the home lies in /root
         return is_own(path, home) and not _is_received(path, home)
-    return any(path.is_relative_to(place.resolve()) for place in _ON_SYSTEM)
+    return _is_below(path, [place.resolve() for place in _ON_SYSTEM])
+
+
+def _is_below(path: Path, places: Sequence[Path]) -> bool:
+    """By name, or by what it is: some file systems know a folder by other spellings, too."""
+    if any(path.is_relative_to(place) for place in places):
+        return True
+    known = {identity(place) for place in places} - {None}
+    return any(identity(folder) in known for folder in (path, *path.parents))
 
 
 def is_own(path: Path, home: Home) -> bool:

@@ -11,7 +11,7 @@ from bridge.agents.contract import AgentUsage, Gate, Role, Sink, ToolCall, Turn
 from bridge.config import SessionsTable
 from bridge.sessions.arguments import ARGUMENT_BYTES
 from bridge.sessions.calls import STEP_CALLS
-from bridge.tools.contract import Arguments, CallPlace, Risk, Tool, ToolResult
+from bridge.tools.contract import Arguments, CallPlace, Risk, Said, Tool, ToolResult
 from tests.sessions.attaching import attaching_tools
 from tests.sessions.wire import ENDS, Client, Event, ScriptedAgent, serving
 
@@ -28,6 +28,7 @@ class Note:
     def __init__(self, name: str, risk: Risk) -> None:
         self.name, self.risk = name, risk
         self.ran: list[str] = []
+        self.seen: list[Said] = []
         self.go = asyncio.Event()
 
     def summary(self, arguments: NoteArguments) -> str:
@@ -35,6 +36,7 @@ class Note:
 
     async def run(self, arguments: NoteArguments, place: CallPlace) -> ToolResult:
         self.ran.append(arguments.text)
+        self.seen = list(place.history())
         if arguments.text == "show":
             for line in ("one", "two"):
                 await place.progress(line)
@@ -294,6 +296,18 @@ async def test_a_call_and_its_result_become_history() -> None:
         await client.turn("go")
         entry = agent.seen[1][2]
         assert (entry.role, entry.name, entry.text) == (Role.TOOL, "look", "noted x in work?")
+
+
+async def test_a_tool_sees_what_was_said_before_and_in_its_turn_but_not_its_own_call() -> None:
+    tools = Notes()
+    async with serving(calling("look", {"text": "a"}), tools=tools) as server:
+        client = await server.session()
+        await client.turn("go")
+        assert tools.read.seen == [Said("user", "go")]
+        await client.turn("go")
+        assert [said.by for said in tools.read.seen] == ["user", "assistant", "tool", "assistant", "user"]
+        assert tools.read.seen[1] == Said("assistant", 'I try [look {"text": "a"}]')
+        assert tools.read.seen[-1] == Said("user", "go")
 
 
 async def test_an_attached_file_is_reported_with_the_turn() -> None:

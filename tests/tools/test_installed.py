@@ -6,8 +6,9 @@ import pytest
 
 from bridge.channel.testing.clock import FakeClock
 from bridge.paths import Home
-from bridge.tools.contract import ToolPlace
+from bridge.tools.contract import ToolPlace, read_arguments
 from bridge.tools.installed import installed
+from tests.tools.place import Shown
 
 Install = Callable[[str, str, str], None]
 GOOD = """
@@ -87,3 +88,18 @@ def test_what_cannot_be_used_is_left_out_and_told(
     assert found.tools == {}
     (line,) = found.lacking
     assert why in line
+
+
+async def test_the_tool_that_the_guide_shows_works(
+    install: Install, place: ToolPlace, tmp_path: Path
+) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "tools.md").read_text(encoding="utf-8")
+    source = guide.partition("```python\n")[2].partition("```")[0]
+    install("inst_dice", source, "[turnbridge.tools]\ndice = inst_dice:SPEC\n")
+    found = installed(place, (), ())
+    assert found.lacking == ()
+    tool, shown = found.tools["dice"], Shown(tmp_path)
+    arguments = read_arguments(tool.arguments, {"sides": 2})
+    assert tool.summary(arguments) == "Throw a die of 2 sides"
+    assert (await tool.run(arguments, shown.place)).output in ("1", "2")
+    assert shown.lines == ["it rolls"]

@@ -63,6 +63,19 @@ def test_other_files_may_be_sent(path: str, home: Home) -> None:
     assert not is_private(Path(path), home, USER)
 
 
+def test_a_private_folder_is_known_by_whatever_name(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where ``.SSH`` is ``.ssh``: here the file system is made to say so."""
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".SSH").mkdir()
+    assert not is_private(tmp_path / ".SSH" / "config", home, tmp_path)
+    real = Path.stat
+    monkeypatch.setattr(Path, "stat", lambda path: real(Path(str(path).replace(".SSH", ".ssh"))))
+    assert is_private(tmp_path / ".SSH" / "config", home, tmp_path)
+    assert is_private(tmp_path / ".SSH", home, tmp_path)
+
+
 def test_of_the_home_only_the_workspace_and_received_media_may_be_sent(home: Home) -> None:
     root = home.root
     for private in (

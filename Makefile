@@ -63,9 +63,9 @@ picture: $(VENV)/.stamp  ## record turnbridge chat for the README, docs/chat.svg
 
 # Agents that others publish, which the tests of make check start where they are found; without npm they are left out.
 NPM_AGENTS := .npm-agents
-NPM_PACKAGES := @agentclientprotocol/claude-agent-acp@0.49 @google/gemini-cli@0.61 @zed-industries/codex-acp@0.16 opencode-ai@1.18
+NPM_PACKAGES := @agentclientprotocol/claude-agent-acp@0.49 @google/gemini-cli@0.61 @zed-industries/codex-acp@0.16 opencode-ai@1.18 @modelcontextprotocol/server-everything@2026.8.31
 
-agents:  ## install coding agents by npm into .npm-agents, which make check tries
+agents:  ## install coding agents and a server of tools by npm into .npm-agents, which make check tries
 	@npm install --prefix $(NPM_AGENTS) --no-fund --no-audit --loglevel=error $(NPM_PACKAGES)
 
 fmt: $(VENV)/.stamp  ## format, and mend what the linter can

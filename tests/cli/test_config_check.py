@@ -175,3 +175,26 @@ def test_notices_through_accounts_that_are_not_there_are_a_warning(
     cure = "is no account of the settings: correct it, or sign it in"
     assert lines[:2] == [f"{where}: feishu:main {cure}", f"{where}: webhook:off {cure}"]
     assert not any("notices.accounts" in line for line in check(home, settings, capsys)[1])
+
+
+def test_a_server_of_tools_that_cannot_be_reached_as_it_is_set_is_a_mistake(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = """
+        [mcp.web]
+        url = "http://127.0.0.1:1/mcp"
+        bearer = { env = "NO_SUCH" }
+        [mcp.off]
+        enabled = false
+        command = ["x"]
+        cwd = "/no/such"
+        [mcp.files]
+        command = ["x"]
+        cwd = "/no/such"
+    """
+    code, lines = check(home, settings, capsys)
+    assert code == 2
+    assert [line.removeprefix(f"{home.config}: ") for line in lines] == [
+        "mcp.web: the environment has no NO_SUCH, named by bearer; set it before the start",
+        "mcp.files.cwd: must be an existing folder, by its absolute path: make or correct it",
+    ]

@@ -91,6 +91,12 @@ def test_a_variable_that_only_this_shell_lacks_is_a_warning(where: Home) -> None
     assert [each.level for each in settings(where, None)] == [Level.FAULT]
 
 
+def test_a_variable_of_a_server_of_tools_is_the_daemons_to_have(where: Home) -> None:
+    write_settings(where, '[mcp.web]\nurl = "http://127.0.0.1:1/mcp"\nbearer = { env = "NO_SUCH" }\n')
+    assert [each.level for each in settings(where, {"components": []})][:1] == [Level.WARNING]
+    assert [each.level for each in settings(where, None)][:1] == [Level.FAULT]
+
+
 def test_what_is_odd_is_a_warning(where: Home) -> None:
     write_settings(where, ACCOUNT.format("http://127.0.0.1:1") + "remote_tools = 'owner'\n")
     keep(where, GOOD)

@@ -48,7 +48,10 @@ _TEXTS: dict[type[ModelAPIError], str] = {
     ModelRequestRejectedError: "the provider refused the request{said}: check model, images, thinking and "
     "the other settings",
 }
-_CODES = {ModelAuthenticationError: SIGN_IN_REQUIRED, ModelContextWindowExceededError: "context_limit"}
+_CODES: dict[type[ModelAPIError], str] = {
+    ModelAuthenticationError: SIGN_IN_REQUIRED,
+    ModelContextWindowExceededError: "context_limit",
+}
 BROKE_OFF = "the answer broke off: try again"
 SILENT = "{address} keeps silent for too long: try again, or raise first_byte_seconds and silence_seconds"
 NO_ANSWER = "what {address} answers is no model's answer: check base_url"

@@ -67,8 +67,19 @@ class AccountMeter:
     """What one account has done, over all its runs."""
 
     __slots__ = (
-        "claims", "deliveries", "given_up", "held", "messages", "received_bytes", "requests", "sent_bytes",
-        "slot_waits", "tries", "turns",
+        "claims",
+        "cost_micros",
+        "deliveries",
+        "given_up",
+        "held",
+        "messages",
+        "received_bytes",
+        "requests",
+        "sent_bytes",
+        "slot_waits",
+        "tokens",
+        "tries",
+        "turns",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -78,6 +89,8 @@ class AccountMeter:
         self.claims = Histogram(SHORT)
         self.slot_waits = Histogram(LONG)
         self.turns: dict[TurnEnd, Histogram] = {}
+        self.tokens: Counter[str] = Counter()  # "input" and "output"
+        self.cost_micros = 0  # in millionths of a US dollar
         self.tries: Counter[Try] = Counter()
         self.deliveries = Histogram(LONG)
         self.sent_bytes = 0
@@ -97,6 +110,11 @@ class AccountMeter:
     def turned(self, end: TurnEnd, seconds: float) -> None:
         """The work on a message ended, ``seconds`` after it had its slot."""
         self.turns.setdefault(end, Histogram(LONG)).add(seconds)
+
+    def spent(self, input_tokens: int, output_tokens: int, cost_micros: int) -> None:
+        """A turn that has ended used so much, as far as its agent told."""
+        self.tokens.update(input=input_tokens, output=output_tokens)
+        self.cost_micros += cost_micros
 
     def delivered(self, seconds: float, size: int) -> None:
         """A part of ``size`` bytes arrived, ``seconds`` after it was put into the outbox."""

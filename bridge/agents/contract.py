@@ -161,6 +161,10 @@ class Sink(Protocol):
         """
         ...
 
+    def used(self, usage: AgentUsage) -> None:
+        """What the turn has used so far, all of it: so much counts, should it fail or be cancelled."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -304,9 +308,11 @@ class AgentSpec:
     """How an agent registers, in the entry-point group ``turnbridge.agents``.
 
     ``own_tools``: it reaches files and programs by itself, so it only ever answers sessions with tools.
+    ``lacks`` says what must be installed before one can be made, "" where all is there; it imports nothing.
     """
 
     name: str
     settings: type[AgentSettings]
     create: Callable[[Any, AgentPlace], Agent]
     own_tools: bool = False
+    lacks: Callable[[], str] = str

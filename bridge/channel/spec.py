@@ -69,6 +69,10 @@ class ChannelSettings(BaseModel):
     senders: Literal["owner", "anyone"] | tuple[str, ...] = "owner"
     messages_per_minute: Annotated[int, Field(ge=0, le=10_000)] = 0
     turns_per_day: Annotated[int, Field(ge=0, le=100_000)] = 0
+    tokens_per_day: Annotated[int, Field(ge=0, le=10**12)] = 0  # of each sender but the owner
+    cost_per_day: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] = 0.0  # in US dollars
+    account_tokens_per_day: Annotated[int, Field(ge=0, le=10**12)] = 0  # of all, the owner included
+    account_cost_per_day: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] = 0.0
     remote_tools: RemoteTools = RemoteTools.NONE
     approvals: Literal["auto", "ask"] = "auto"
     approval_seconds: Annotated[float, Field(ge=10, le=14_400)] = 600.0

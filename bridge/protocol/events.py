@@ -241,13 +241,17 @@ CommonEvent = (
     | ContextCompacted
     | SessionTrimmed
     | SessionCleared
-    | TurnCancelled
-    | TurnFailed
     | ErrorEvent
 )
 """Those that `ours` leaves as they are."""
 
 ServerEvent = Annotated[
-    DaemonStatusEvent | SessionStarted | ApprovalRequested | TurnCompleted | CommonEvent,
+    DaemonStatusEvent
+    | SessionStarted
+    | ApprovalRequested
+    | TurnCompleted
+    | TurnCancelled
+    | TurnFailed
+    | CommonEvent,
     Field(discriminator="type"),
 ]

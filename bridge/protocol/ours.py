@@ -235,6 +235,20 @@ class TurnCompleted(events.TurnCompleted):
     cost_micros: Maybe[U64] = None
 
 
+class TurnCancelled(events.TurnCancelled):
+    """``usage`` and ``cost_micros`` are what it used until then, where that is known."""
+
+    usage: Maybe[shared.Usage] = None
+    cost_micros: Maybe[U64] = None
+
+
+class TurnFailed(events.TurnFailed):
+    """``usage`` and ``cost_micros`` are what it used until then, where that is known."""
+
+    usage: Maybe[shared.Usage] = None
+    cost_micros: Maybe[U64] = None
+
+
 class TurnSteer(Wire):
     """Give ``prompt`` to the turn that runs, at its next step.
 
@@ -406,6 +420,8 @@ ServerEvent = Annotated[
     | TurnSteered
     | ApprovalRequested
     | TurnCompleted
+    | TurnCancelled
+    | TurnFailed
     | events.CommonEvent,
     Field(discriminator="type"),
 ]

@@ -33,7 +33,6 @@ from bridge.clock import unix_ms
 from bridge.ids import ConversationKey
 from bridge.relay import asked, outbox, payload
 from bridge.relay.contact import Health, ShownHealth, Trouble, probe, stored_identity
-from bridge.relay.limits import DAY_MS, Limit
 from bridge.relay.outbox import Address
 from bridge.relay.posting import Posting
 from bridge.relay.run import Lasting, Run
@@ -54,7 +53,6 @@ from bridge.store.contract import (
     OutboxPart,
     PartsOf,
     Recover,
-    SenderTurns,
 )
 
 RETRY_LATER = Answer(503, b'{"error":"not ready, try again"}', headers={"Retry-After": "5"})
@@ -140,10 +138,7 @@ class Account:
         """
         await self._store.do(Recover(self._setup.name))
         last = await self._take_up(run, 0)
-        if self._setup.settings.turns_per_day:
-            now_ms = unix_ms(self._clock.now())
-            since = SenderTurns(self._setup.name, now_ms - DAY_MS, Limit.DAY)
-            run.room.senders.remember(await self._store.get(since), now_ms)
+        await run.remember()
         wanted = await self._still_wanted()
         if self._setup.settings.approvals == "ask":
             running = {one.conversation for one, _ in wanted if one.state is MessageState.RUNNING}

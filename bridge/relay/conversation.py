@@ -207,6 +207,7 @@ class Conversation:
             if message.message_id in self._queue.endings:
                 await self._end_early(message)
             self._take_off(message)
+        await self._replies.settle()
 
     async def _end_early(self, message: Message) -> None:
         """It is not worked on (any more); where its claim has ended otherwise, that holds."""
@@ -385,8 +386,14 @@ class Conversation:
         except SessionError:
             return False
 
+    def _count(self, working: Working, result: TurnResult) -> None:
+        """What its turn used is counted with the end of its messages, however they end."""
+        agent = result.used.agent or self._work.default_agent
+        self._replies.owe(replace(result.used, sender=working.message.inbound.sender, agent=agent))
+
     async def _finish(self, working: Working, result: TurnResult) -> None:
         working.end_turn()
+        self._count(working, result)
         if result.ended is Ended.COMPLETED:
             async with working.steering:  # what was on its way to the turn belongs to it now, or waits
                 members = working.members
@@ -425,6 +432,8 @@ class Conversation:
         if result is not None and result.ended is Ended.COMPLETED:
             await self._finish(working, result)
         else:
+            if result is not None:
+                self._count(working, result)
             await self._end(working, Text.INTERRUPTED)
         if over:
             await self._session.forget()

@@ -13,7 +13,14 @@ from bridge.relay.ahead import NOBODY, Ahead, Said, first
 from bridge.relay.limits import Excess, Limit
 from bridge.relay.texts import Text
 
-_OVER = {Limit.MINUTE: Text.TOO_FAST, Limit.DAY: Text.TOO_MANY_TODAY}
+_OVER = {
+    Limit.MINUTE: Text.TOO_FAST,
+    Limit.DAY: Text.TOO_MANY_TODAY,
+    Limit.TOKENS: Text.TOO_MUCH_TODAY,
+    Limit.COST: Text.TOO_MUCH_TODAY,
+    Limit.ACCOUNT_TOKENS: Text.USED_UP_TODAY,
+    Limit.ACCOUNT_COST: Text.USED_UP_TODAY,
+}
 
 
 @dataclass(frozen=True, slots=True)

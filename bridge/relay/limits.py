@@ -1,4 +1,6 @@
-"""How much one person may ask of an account: messages a minute and turns a day. The owner may ask for more.
+"""How much one person may ask of an account: messages a minute; turns, tokens and money a day.
+
+The owner may ask for more.
 
 A window slides: what counts is the last minute and the last 24 hours, wherever the person wrote.
 """
@@ -6,14 +8,14 @@ A window slides: what counts is the last minute and the last 24 hours, wherever 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from bridge.clock import Clock
-from bridge.ids import ConversationKey
+from bridge.ids import AccountId, ConversationKey
 from bridge.relay import payload
-from bridge.store.sender_turns import SenderTurn
+from bridge.relay.spending import Caps, Spending
+from bridge.store.contract import HoursOf, SenderTurns, Store, Used
 
 MINUTE_SECONDS, DAY_SECONDS, DAY_MS = 60.0, 86_400.0, 86_400_000
 COMMANDS_PER_MINUTE = 30  # each is answered at once; nobody but a program sends more
@@ -25,6 +27,13 @@ class Limit(StrEnum):
 
     MINUTE = "messages_per_minute"
     DAY = "turns_per_day"
+    TOKENS = "tokens_per_day"
+    COST = "cost_per_day"
+    ACCOUNT_TOKENS = "account_tokens_per_day"
+    ACCOUNT_COST = "account_cost_per_day"
+
+
+OF_A_DAY = tuple(limit for limit in Limit if limit is not Limit.MINUTE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +93,35 @@ class Window:
 
 
 class SenderLimits:
-    """Both windows of an account's senders, each found by a conversation of theirs."""
+    """What an account's senders have used up, each found by a conversation of theirs."""
 
-    def __init__(self, messages_per_minute: int, turns_per_day: int, owner: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        messages_per_minute: int,
+        turns_per_day: int,
+        owner: str,
+        clock: Clock,
+        spending: Spending | None = None,
+    ) -> None:
         self._windows = {
             Limit.DAY: Window(turns_per_day, DAY_SECONDS, clock),
             Limit.MINUTE: Window(messages_per_minute, MINUTE_SECONDS, clock),
         }
+        self._told = self._windows | {
+            limit: Window(0, DAY_SECONDS, clock) for limit in OF_A_DAY if limit is not Limit.DAY
+        }
+        self._spending = spending or Spending(Caps(), Caps(), clock)
         self._commands = Window(COMMANDS_PER_MINUTE, MINUTE_SECONDS, clock)
         self._owner = payload.escaped(owner)
-        self.is_limited = bool(messages_per_minute or turns_per_day)
+        self.is_of_a_day = bool(turns_per_day or self._spending.is_limited)
+        self.is_limited = bool(messages_per_minute or self.is_of_a_day)
 
     def over(self, conversation: ConversationKey) -> Excess | None:
-        """The limit that one more message of its sender would exceed; of both, the one that lasts longer."""
+        """The limit that one more message of its sender would exceed; of several, one that lasts longer."""
         if not self.is_limited or not (sender := self._sender(conversation)):
             return None
+        if spent := self._spending.over(sender):
+            return Excess(Limit(spent), not self._told[Limit(spent)].is_told(sender))
         for limit, window in self._windows.items():
             if window.is_full(sender):
                 return Excess(limit, not window.is_told(sender))
@@ -129,22 +152,34 @@ class SenderLimits:
             for window in self._counting(turn):
                 window.give_back(self._sender(conversation))
 
+    def spent(self, conversation: ConversationKey, used: Used) -> str:
+        """Count what a turn of it used. Returns the account's own limit that is reached now, "" for none."""
+        self._spending.add(self._sender(conversation), used)
+        return self._spending.account_over
+
     def told(self, conversation: ConversationKey, limit: str) -> None:
-        self._windows[Limit(limit)].tell(self._sender(conversation))
+        self._told[Limit(limit)].tell(self._sender(conversation))
 
     def not_told(self, conversation: ConversationKey, limit: str) -> None:
         """The notice did not come about: it is due again."""
-        self._windows[Limit(limit)].not_told(self._sender(conversation))
+        self._told[Limit(limit)].not_told(self._sender(conversation))
 
-    def remember(self, turns: Iterable[SenderTurn], now_ms: int) -> None:
-        """What the store has of the last day, oldest first: a restart gives nobody a second one."""
-        for turn in turns:
+    async def remember(self, account: AccountId, store: Store, now_ms: int) -> None:
+        """Take up what the store has of the last day: a restart gives nobody a second one."""
+        for turn in await store.get(SenderTurns(account, now_ms - DAY_MS, OF_A_DAY)):
             age_seconds = max(0.0, (now_ms - turn.received_ms) / 1000)
-            day, sender = self._windows[Limit.DAY], self._sender(turn.conversation)
+            sender = self._sender(turn.conversation)
             if turn.refused:
-                day.tell(sender, age_seconds)
+                self._told[Limit(turn.refused)].tell(sender, age_seconds)
             else:
-                day.take(sender, age_seconds)
+                self._windows[Limit.DAY].take(sender, age_seconds)
+        hours = await store.get(HoursOf(account, now_ms - DAY_MS)) if self._spending.is_limited else ()
+        self._spending.remember([replace(one, sender=self._key_of(one.sender)) for one in hours], now_ms)
+
+    def _key_of(self, sender: str) -> str:
+        """A sender's id as in a key; "" for the owner."""
+        in_key = payload.escaped(sender)
+        return "" if in_key == self._owner else in_key
 
     def _sender(self, conversation: ConversationKey) -> str:
         """The sender as in a key; "" for the owner."""

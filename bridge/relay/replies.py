@@ -13,7 +13,7 @@ from bridge.relay.outbox import Address, Content
 from bridge.relay.session import TurnResult
 from bridge.relay.texts import Language, Text, language_of, say
 from bridge.relay.work import Message, Work
-from bridge.store.contract import Answer, HeldTexts, Post, Reply
+from bridge.store.contract import Answer, HeldTexts, Post, Reply, Spend, Used
 
 
 class Replies:
@@ -21,6 +21,21 @@ class Replies:
 
     def __init__(self, key: ConversationKey, work: Work) -> None:
         self._key, self._work = key, work
+        self._owed: Used | None = None
+
+    def owe(self, used: Used) -> None:
+        """A turn used so much: it is counted with the end of its claims, or else by ``settle``."""
+        self._owed = used
+
+    async def settle(self) -> None:
+        """Count what is still owed: the claims were over before the turn."""
+        if (used := self._owed) is not None:
+            await self._work.store.do(Spend(self._work.account, used, self._now_ms()))
+            self._paid(used)
+
+    def _paid(self, used: Used) -> None:
+        self._owed = None
+        self._work.spent(self._key, used)
 
     async def answer(self, messages: Sequence[Message], result: TurnResult) -> None:
         """End the claims with what a completed turn brought."""
@@ -80,8 +95,11 @@ class Replies:
         if reply is not None:
             reply = replace(reply, to=message.inbound.to, reply_to=message.inbound.reply_to)
         others = tuple((one.message_id, one.revision) for one in along)
-        step = Answer(account, message_id, reply, now_ms, reason, message.revision, others)
+        used = self._owed if reply is not None else None  # without one, nobody tells whether it was open
+        step = Answer(account, message_id, reply, now_ms, reason, message.revision, others, used)
         ids = await self._work.store.do(step)
+        if ids and used is not None:
+            self._paid(used)
         if reply is not None and ids:
             self._work.deliver(outbox.stored_parts(account, message_id, reply, ids, now_ms, reason))
         return bool(ids)

@@ -21,6 +21,7 @@ from bridge.channel import (
     RepliesInResponse,
     Sends,
 )
+from bridge.clock import unix_ms
 from bridge.relay import asked, payload
 from bridge.relay.ahead import Ahead, Said, first
 from bridge.relay.approvals import Approvals
@@ -32,6 +33,7 @@ from bridge.relay.conversations import Conversations
 from bridge.relay.delivery import Delivery, Terms
 from bridge.relay.folders import Folders
 from bridge.relay.intake import nothing_apart
+from bridge.relay.ledger import Ledger
 from bridge.relay.limits import SenderLimits
 from bridge.relay.live import Live
 from bridge.relay.notices import OwnerNote
@@ -40,6 +42,7 @@ from bridge.relay.responses import Responses
 from bridge.relay.room import ClaimRoom, Slots
 from bridge.relay.session import Authority, Server
 from bridge.relay.setup import Setup
+from bridge.relay.spending import Spending, caps_of, limits_a_day
 from bridge.relay.tasks import Tasks
 from bridge.relay.tending import tend
 from bridge.relay.texts import Text, language_of, say
@@ -112,8 +115,15 @@ class Run:
     @cached_property
     def room(self) -> ClaimRoom:
         own, clock = self._setup.settings, self._setup.clock
-        senders = SenderLimits(own.messages_per_minute, own.turns_per_day, own.owner, clock)
+        spending = Spending(*caps_of(own), clock)
+        senders = SenderLimits(own.messages_per_minute, own.turns_per_day, own.owner, clock, spending)
         return ClaimRoom(self._setup.config.limits, clock, senders)
+
+    async def remember(self) -> None:
+        """Take up what senders have used of their day."""
+        setup = self._setup
+        if limits_a_day(setup.settings):  # else the room is made when a message comes
+            await self.room.senders.remember(setup.name, setup.store, unix_ms(setup.clock.now()))
 
     @cached_property
     def conversations(self) -> Conversations:
@@ -152,6 +162,8 @@ class Run:
             meter=setup.meter,
             agent=setup.settings.agent,
             guest_agent=setup.settings.guest_agent or setup.settings.agent,
+            default_agent=setup.config.daemon.agent,
+            spent=Ledger(setup, self.room.senders, self.tasks, self.deliver).spent,
             folders=Folders(setup.workspace, setup.config.daemon.folders, setup.home.root),
         )
 

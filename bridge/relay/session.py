@@ -21,16 +21,14 @@ from bridge.protocol.events import (
     QueueSnapshot,
     SessionCleared,
     ToolCompleted,
-    TurnCancelled,
-    TurnCompleted,
-    TurnFailed,
     TurnStarted,
 )
 from bridge.protocol.helpers import reply_attachment, turn_request_id
 from bridge.protocol.messages import SessionAttach, SessionClear, TurnCancel, TurnStart
-from bridge.protocol.shared import Attachment, ReplyAttachment
+from bridge.protocol.shared import Attachment, ReplyAttachment, Usage
 from bridge.relay.judge import Answer, Asks, Judge
 from bridge.relay.live import Live
+from bridge.store.contract import NOTHING_USED, Used
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +76,15 @@ class Ended(StrEnum):
 class TurnResult:
     """How a turn ended, its last text, and what its ``chat_attach`` calls attached.
 
-    ``cure`` is what the owner has to do before any turn can succeed, "" where there is nothing.
+    ``cure`` is what the owner has to do before any turn can succeed, "" where there is nothing. ``used`` is
+    without its sender, and without an agent where none was chosen.
     """
 
     ended: Ended
     text: str = ""
     files: tuple[ReplyAttachment, ...] = ()
     cure: str = ""
+    used: Used = NOTHING_USED
 
 
 class RefusedError(SessionError):
@@ -173,7 +173,7 @@ class Session:
 
     async def _read(self, request_id: str, live: Live | None, judge: Judge) -> TurnResult:
         """Read the turn's events up to its end."""
-        collector = Collector(request_id)
+        collector = Collector(request_id, self.chosen.agent)
         while True:
             event = self.replayed.popleft() if self.replayed else await self._connection.next()
             if live is not None and turn_request_id(event) == request_id:
@@ -294,10 +294,10 @@ class Session:
 
 
 class Collector:
-    """Reads the events of one turn, by its request id, into its result."""
+    """Reads the events of one turn of ``agent``, by its request id, into its result."""
 
-    def __init__(self, request_id: str) -> None:
-        self._request_id = request_id
+    def __init__(self, request_id: str, agent: str) -> None:
+        self._request_id, self._agent = request_id, agent
         self._text = ""
         self._files: list[ReplyAttachment] = []
 
@@ -311,14 +311,18 @@ class Collector:
             case ToolCompleted(name=name, success=success, output=output):
                 attached = reply_attachment(name, success, output)
                 self._files += [attached] if attached else []
-            case TurnCompleted():
-                return TurnResult(Ended.COMPLETED, self._text, tuple(self._files))
-            case TurnFailed(code=code, message=message):
+            case ours.TurnCompleted():
+                return TurnResult(Ended.COMPLETED, self._text, tuple(self._files), "", self._used(event))
+            case ours.TurnFailed(code=code, message=message):
                 cure = message if code == ours.SIGN_IN_REQUIRED else ""
-                return TurnResult(Ended.FAILED, "", tuple(self._files), cure)
-            case TurnCancelled():
-                return TurnResult(Ended.CANCELLED, "", tuple(self._files))
+                return TurnResult(Ended.FAILED, "", tuple(self._files), cure, self._used(event))
+            case ours.TurnCancelled():
+                return TurnResult(Ended.CANCELLED, "", tuple(self._files), "", self._used(event))
         return None
+
+    def _used(self, event: ours.TurnCompleted | ours.TurnFailed | ours.TurnCancelled) -> Used:
+        tokens = event.usage or Usage()
+        return Used("", self._agent, tokens.input_tokens, tokens.output_tokens, event.cost_micros)
 
 
 async def open_session(
@@ -384,14 +388,17 @@ async def attach_session(
     if running is not None:
         session.running, session.replayed = running.request_id, deque(events)
         return session, None
-    results = (next(filter(None, map(Collector(one).see, events)), None) for one in request_ids)
+    agent = session.chosen.agent
+    results = (next(filter(None, map(Collector(one, agent).see, events)), None) for one in request_ids)
     return session, next(filter(None, results), None)
 
 
 def _running(events: Sequence[ours.ServerEvent]) -> TurnStarted | None:
     """The turn that was told to have started, and not to have ended."""
     ended = {
-        event.turn_id for event in events if isinstance(event, TurnCompleted | TurnFailed | TurnCancelled)
+        event.turn_id
+        for event in events
+        if isinstance(event, ours.TurnCompleted | ours.TurnFailed | ours.TurnCancelled)
     }
     started = [event for event in events if isinstance(event, TurnStarted) and event.turn_id not in ended]
     return started[-1] if started else None

@@ -16,6 +16,9 @@ class Text(StrEnum):
     BUSY = "busy"
     TOO_FAST = "too_fast"
     TOO_MANY_TODAY = "too_many_today"
+    TOO_MUCH_TODAY = "too_much_today"
+    USED_UP_TODAY = "used_up_today"
+    ACCOUNT_USED_UP = "account_used_up"
     VOICE = "voice"
     BLANK = "blank"
     UNREADABLE_TYPE = "unreadable_type"
@@ -132,6 +135,10 @@ _EN = {
     Text.BUSY: "I have too many messages waiting right now. Please send this again in a little while.",
     Text.TOO_FAST: "You are writing faster than I may take it in. Please wait a minute and send this again.",
     Text.TOO_MANY_TODAY: "You have asked as much as one person may in 24 hours. Please come back later.",
+    Text.TOO_MUCH_TODAY: "You have used as much of me as one person may in 24 hours. Please come back later.",
+    Text.USED_UP_TODAY: "I have used up what I may use in 24 hours. Please come back later.",
+    Text.ACCOUNT_USED_UP: "{account} has reached {limit}: others are told to come back later, until 24 hours "
+    "have passed since the first of it. You go on.",
     Text.VOICE: "I cannot listen to voice messages. Please write it as text.",
     Text.BLANK: "There is nothing in your message that I can read. Please write what you would like.",
     Text.UNREADABLE_TYPE: "I cannot open this kind of file from this chat, and there was no text with it.",
@@ -277,6 +284,10 @@ _ZH = {
     Text.BUSY: "现在等待处理的消息太多，请稍后再发一次。",
     Text.TOO_FAST: "您发得太快了，请等一分钟再发一次。",
     Text.TOO_MANY_TODAY: "您在 24 小时内的提问次数已达上限，请晚些时候再来。",
+    Text.TOO_MUCH_TODAY: "您在 24 小时内的用量已达每人上限，请晚些时候再来。",
+    Text.USED_UP_TODAY: "我在 24 小时内的用量已达上限，请晚些时候再来。",
+    Text.ACCOUNT_USED_UP: "{account} 已达 {limit} 的上限：24 小时过去之前，"
+    "其他人会被告知晚些时候再来。您可以继续使用。",
     Text.VOICE: "我听不了语音消息，请用文字发送。",
     Text.BLANK: "这条消息里没有我能读的内容，请写下您的需要。",
     Text.UNREADABLE_TYPE: "我不能在这个聊天里打开这种文件，而且消息里没有文字。",

@@ -23,7 +23,7 @@ from bridge.relay.live import Live
 from bridge.relay.outbox import Caps
 from bridge.relay.room import Slots
 from bridge.relay.session import Authority, Server
-from bridge.store.contract import MessageState, OpenMessage, OutboxPart, Store
+from bridge.store.contract import MessageState, OpenMessage, OutboxPart, Store, Used
 from bridge.values import value
 
 NO_SESSION = SessionId("")
@@ -58,6 +58,8 @@ class Work:
     meter: AccountMeter = field(default_factory=AccountMeter)
     agent: str = ""  # of the owner with tools; "": the server's default
     guest_agent: str = ""  # of everybody else
+    default_agent: str = ""  # the server's, by its name
+    spent: Callable[[ConversationKey, Used], None] = lambda _, __: None  # a turn's usage was stored
     folders: Folders = field(default_factory=lambda: Folders(Path("/nonexistent")))  # for the owner
 
     def authority_of(self, tools: bool) -> Authority:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from bridge.agents.contract import AgentError
+from bridge.agents.contract import AgentError, AgentUsage
 from bridge.clock import unix_ms
 from bridge.errors import StoreError
 from bridge.logs import clean, get_logger
@@ -12,9 +12,7 @@ from bridge.protocol import ours
 from bridge.protocol.codec import write
 from bridge.protocol.events import (
     SessionTrimmed,
-    TurnCancelled,
     TurnEvent,
-    TurnFailed,
     TurnStarted,
 )
 from bridge.protocol.shared import Usage
@@ -141,7 +139,10 @@ class ActiveTurn:
             log.error("turn.end_not_recorded", session=self._context.session_id, error=problem)
             await self._remove_copies()
             failed = self._event(
-                TurnFailed, code="internal_error", message="the answer could not be recorded"
+                ours.TurnFailed,
+                code="internal_error",
+                message="the answer could not be recorded",
+                **_used(self._run.usage or self._run.so_far),
             )
             await self._context.events.send(failed, self._context.services.deadlines.reply)
 
@@ -180,7 +181,7 @@ class ActiveTurn:
         """Record the end of a turn that no client was told of."""
         self._over = True
         try:
-            await self._record(self._event(TurnCancelled)(self._context.events.last), False, None)
+            await self._record(self._ending(None)(self._context.events.last), False, None)
         except StoreError as error:
             log.error("turn.end_not_recorded", session=self._context.session_id, error=error)
 
@@ -194,20 +195,20 @@ class ActiveTurn:
         )
 
     def _ending(self, error: BaseException | None) -> End:
-        usage = self._run.usage
+        usage, used = self._run.usage, _used(self._run.usage or self._run.so_far)
         if self._cancelled or isinstance(error, asyncio.CancelledError):
-            return self._event(TurnCancelled)
+            return self._event(ours.TurnCancelled, **used)
         if error is None and usage is not None:
-            tokens = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
-            return self._event(
-                ours.TurnCompleted, steps=usage.steps, usage=tokens, cost_micros=usage.cost_micros
-            )
+            return self._event(ours.TurnCompleted, steps=usage.steps, **{"usage": Usage(), **used})
         if isinstance(error, AgentError):
             message = " ".join(clean(str(error)).split())[:FAILURE_CHARACTERS]
-            return self._event(TurnFailed, code=error.code, message=message)
+            return self._event(ours.TurnFailed, code=error.code, message=message, **used)
         log.error("turn.broken", session=self._context.session_id, error=error)
         return self._event(
-            TurnFailed, code="internal_error", message="the agent broke off: see the daemon's log"
+            ours.TurnFailed,
+            code="internal_error",
+            message="the agent broke off: see the daemon's log",
+            **used,
         )
 
     def _event(self, kind: type[TurnEvent], **fields: object) -> End:
@@ -218,6 +219,14 @@ class ActiveTurn:
         copies, self._scope.copies = self._scope.copies, []
         if copies:
             await asyncio.to_thread(_remove, copies)
+
+
+def _used(usage: AgentUsage) -> dict[str, object]:
+    """What a turn's end tells of it: what nobody reported is absent."""
+    told: dict[str, object] = {"cost_micros": usage.cost_micros} if usage.cost_micros is not None else {}
+    if usage.input_tokens is not None or usage.output_tokens is not None:
+        told["usage"] = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
+    return told
 
 
 def _remove(paths: list[str]) -> None:

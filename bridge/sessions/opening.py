@@ -12,7 +12,6 @@ from bridge.ids import SessionId, new_uuid
 from bridge.logs import get_logger
 from bridge.protocol import ours
 from bridge.protocol.codec import write
-from bridge.protocol.events import TurnFailed
 from bridge.protocol.limits import CHANNEL_NAME_BYTES
 from bridge.protocol.messages import SessionAttach
 from bridge.protocol.wire import Wire
@@ -124,11 +123,11 @@ class Opener:
         events = [ours.read_server_event(frame) for frame in frames]
         return [event for event in events if not isinstance(event, ours.UnknownEvent)]
 
-    async def _end_interrupted(self, stored: StoredSession) -> list[TurnFailed]:
+    async def _end_interrupted(self, stored: StoredSession) -> list[ours.TurnFailed]:
         """Record the end of turns that a crash of the server cut off."""
         ended = []
         for turn_id, request_id in stored.interrupted:
-            failed = TurnFailed(
+            failed = ours.TurnFailed(
                 request_id=request_id,
                 session_id=stored.record.session_id,
                 turn_id=turn_id,

@@ -17,11 +17,12 @@ MEMORY_BYTES = 4096
 
 
 class TurnRun:
-    """Lets the agent answer; the agent's Sink. ``usage`` is there when it has."""
+    """Lets the agent answer; the agent's Sink. ``usage`` is there when it has, ``so_far`` as it told."""
 
     def __init__(self, scope: TurnScope) -> None:
         self.scope = scope
         self.usage: AgentUsage | None = None
+        self.so_far = AgentUsage(0)
         self._calls = Calls(scope)
         self._steps = 0
         self._preview: list[str] = []
@@ -92,6 +93,9 @@ class TurnRun:
             await context.keep(context.agent_name, memory)
         except StoreError as error:
             raise AgentError("internal_error", "it could not be stored: look at the disk") from error
+
+    def used(self, usage: AgentUsage) -> None:
+        self.so_far = usage
 
     async def _agent(self) -> Agent:
         context = self.scope.context

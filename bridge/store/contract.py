@@ -41,9 +41,11 @@ from bridge.store.session_steps import (
 )
 from bridge.store.states import MessageState, PartState
 from bridge.store.step import Query, Step, Store
+from bridge.store.usage_steps import NOTHING_USED, HoursOf, HourUsage, Spend, Usage, UsageBy, UsageOf, Used
 from bridge.values import value
 
 __all__ = [
+    "NOTHING_USED",
     "STEPS",
     "Answer",
     "BeginTurn",
@@ -76,6 +78,8 @@ __all__ = [
     "HeldText",
     "HeldTexts",
     "Hold",
+    "HourUsage",
+    "HoursOf",
     "IdentityOf",
     "Later",
     "LoadSession",
@@ -113,6 +117,7 @@ __all__ = [
     "SetIdentity",
     "Settle",
     "Settled",
+    "Spend",
     "Start",
     "Step",
     "Store",
@@ -122,6 +127,10 @@ __all__ = [
     "TakenBack",
     "ToldOf",
     "UnbindSession",
+    "Usage",
+    "UsageBy",
+    "UsageOf",
+    "Used",
 ]  # fmt: skip
 
 
@@ -207,7 +216,8 @@ class Answer(Step[tuple[PartId, ...]]):
 
     Returns the new parts' ids; () when the message was not open any more, or waits and was edited since
     ``revision`` (nothing is stored then). Held texts in ``reply.carried`` become carried. The messages in
-    ``along``, with the revisions that the caller has, were answered together with it: they are done.
+    ``along``, with the revisions that the caller has, were answered together with it: they are done. What
+    the turn ``used`` is counted with it.
     """
 
     account: AccountId
@@ -217,6 +227,7 @@ class Answer(Step[tuple[PartId, ...]]):
     reason: str = ""
     revision: int = 0
     along: tuple[tuple[MessageId, int], ...] = ()
+    used: Used | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,6 +495,6 @@ class CountsOf(Query[Counts]):
 STEPS: tuple[type[Step[object]], ...] = (
     Bind, Claim, Recall, Edit, Start, Answer, Post, Sending, Settle, Later, Mark, Hold, Recover, Collect,
     SetIdentity, Prune, Revive, Bury, BindSession, UnbindSession, OpenSession, BeginTurn, EndTurn,
-    ClearSession, ReserveSeq, ConfigureSession, CompactSession, Choose, NoteOwner, Notify, Forget,
+    ClearSession, ReserveSeq, ConfigureSession, CompactSession, Choose, Spend, NoteOwner, Notify, Forget,
 )  # fmt: skip
 """Every durable step, for the crash points: before and after each."""

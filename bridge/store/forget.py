@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlite3 import Cursor
 
-from bridge.store import choices, owner_chats, sessions
+from bridge.store import choices, owner_chats, sessions, usage
 from bridge.store.forget_steps import Forget, Forgotten
 
 _LAST = "SELECT max(id) FROM (SELECT id FROM parts WHERE id > ? ORDER BY id LIMIT ?)"
@@ -29,6 +29,7 @@ def forget(db: Cursor, step: Forget) -> Forgotten:
     bound = db.execute(_SESSIONS, some).fetchall()
     ran_on = db.execute(_RAN_ON, some).fetchall()  # also those that are bound no more
     gone = [db.execute(_HELD, some).rowcount, choices.forget(db, account, limit)]
+    gone.append(usage.forget(db, account, limit))
     if all_went := sessions.forget_all(db, [*bound, *ran_on], limit):
         gone.append(db.execute(_MESSAGES, some).rowcount)
     copies = tuple(body for kind, body in parts if kind == "file")

@@ -8,7 +8,7 @@ from sqlite3 import Cursor
 
 from bridge.errors import StoreError
 from bridge.ids import AccountId, PartId
-from bridge.store import outbox, sessions
+from bridge.store import outbox, sessions, usage
 from bridge.store.change_steps import ALONG, STOPPED
 from bridge.store.contract import (
     Answer,
@@ -199,6 +199,8 @@ def answer(db: Cursor, step: Answer) -> tuple[PartId, ...]:
     found = db.execute(_OPEN, (step.account, step.message_id, step.revision)).fetchone()
     if found is None:
         return ()
+    if step.used is not None:
+        usage.count(db, step.account, step.used, step.now_ms)
     for message_id, revision in step.along:
         db.execute(_END, (ALONG, step.now_ms, step.account, message_id, revision))
     if step.reply is None or not step.reply.parts:
@@ -217,4 +219,5 @@ def prune(db: Cursor, step: Prune) -> tuple[str, ...]:
     forgotten = db.execute(_PRUNE_PARTS, (step.before_ms, step.limit)).fetchall()
     db.execute(_PRUNE_HELD, (step.held_before_ms, step.limit))
     sessions.forget_unused(db, step.before_ms, step.limit)
+    usage.prune(db, step.before_ms, step.limit)
     return tuple(body for kind, body in forgotten if kind == "file")

@@ -7,7 +7,7 @@ from sqlite3 import Cursor
 from typing import Any, TypeVar, cast
 
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId, TurnId
-from bridge.store import changes, choices, dead, owner_chats
+from bridge.store import changes, choices, dead, owner_chats, usage
 from bridge.store.contract import (
     BoundSession,
     ChosenIn,
@@ -18,6 +18,7 @@ from bridge.store.contract import (
     EndOf,
     HeldText,
     HeldTexts,
+    HoursOf,
     IdentityOf,
     LoadSession,
     MessageOf,
@@ -38,6 +39,7 @@ from bridge.store.contract import (
     StoredIdentity,
     StoredSession,
     ToldOf,
+    UsageOf,
 )
 from bridge.store.sender_turns import sender_turns
 
@@ -198,4 +200,6 @@ READERS: Mapping[type[Query[object]], Callable[[Cursor, Any], object]] = {
     MessageOf: changes.message_of,
     ChosenIn: choices.chosen_in,
     SenderTurns: sender_turns,
+    UsageOf: usage.usage_of,
+    HoursOf: usage.hours_of,
 }

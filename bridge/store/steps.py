@@ -17,6 +17,7 @@ from bridge.store import (
     outbox,
     owner_chats,
     sessions,
+    usage,
 )
 from bridge.store.contract import Step
 
@@ -54,6 +55,7 @@ TAKERS: Mapping[type[Step[object]], Callable[[Cursor, Any], object]] = {
     contract.ConfigureSession: sessions.configure_session,
     contract.CompactSession: sessions.compact_session,
     contract.Choose: choices.choose,
+    contract.Spend: usage.spend,
     contract.Forget: forget.forget,
 }
 

@@ -128,11 +128,13 @@ _COUNTS: tuple[tuple[str, str, str, Callable[[AccountMeter], Mapping[Any, int]]]
     ("requests", "HTTP requests to its route, by their answers.", "code", lambda meter: meter.requests),
     ("messages", "Items received, by what became of them.", "result", lambda meter: meter.messages),
     ("send_tries", "Tries to send a part, by how they ended.", "outcome", lambda meter: meter.tries),
+    ("tokens", "What turns used, as agents tell.", "kind", lambda meter: meter.tokens),
     ("given_up_parts", "Parts that were given up, by their state.", "state", lambda meter: meter.given_up),
 )
-_TOTALS: tuple[tuple[str, str, Callable[[AccountMeter], int]], ...] = (
+_TOTALS: tuple[tuple[str, str, Callable[[AccountMeter], float]], ...] = (
     ("request_bytes", "Bodies of these requests.", lambda meter: meter.received_bytes),
     ("sent_bytes", "Texts and files that were sent.", lambda meter: meter.sent_bytes),
+    ("cost_dollars", "What turns cost, as agents tell.", lambda meter: meter.cost_micros / 1_000_000),
     ("held_replies", "Texts kept for the next reply to carry.", lambda meter: meter.held),
 )
 

@@ -58,6 +58,7 @@ class Talked:
     results: list[ToolResult] = field(default_factory=list)
     progress: list[str] = field(default_factory=list)
     usage: AgentUsage | None = None
+    so_far: AgentUsage | None = None
     chooses: int | None = 0
     owned: list[Owned] = field(default_factory=list)
     memory: str = ""
@@ -87,6 +88,9 @@ class Talked:
     async def own(self, call: ToolCall, risk: Risk, summary: str) -> OwnCall:
         self.owned.append(Owned(call, risk, summary, self.chooses))
         return self.owned[-1]
+
+    def used(self, usage: AgentUsage) -> None:
+        self.so_far = usage
 
     async def keep(self, memory: str) -> None:
         self.memory = memory

@@ -1,7 +1,9 @@
 """What one person may ask of an account, in any minute and in any 24 hours."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
@@ -11,7 +13,8 @@ from bridge.ids import ConversationKey
 from bridge.relay import limits
 from bridge.relay.limits import COMMANDS_PER_MINUTE, DAY_SECONDS, Excess, Limit, SenderLimits
 from bridge.relay.payload import conversation_of
-from bridge.store.contract import SenderTurns
+from bridge.relay.spending import Caps, Spending
+from bridge.store.contract import HourUsage, SenderTurns, Store, Used
 from bridge.store.sender_turns import SenderTurn
 from tests.relay.harness import NAME, OWNER, STRANGER, PushedChannel, desk, homes, message
 
@@ -103,16 +106,68 @@ def test_what_did_not_come_about_does_not_count() -> None:
     use(own, 1)
 
 
-def test_what_the_store_remembers_counts_for_the_rest_of_its_day() -> None:
+HOUR_MS = 3_600_000
+
+
+class Remembers:
+    """A store that remembers these turns and hours."""
+
+    def __init__(self, *turns: SenderTurn, hours: Sequence[HourUsage] = ()) -> None:
+        self._turns, self._hours = turns, hours
+
+    async def get(self, query: object) -> object:
+        return self._turns if isinstance(query, SenderTurns) else self._hours
+
+
+async def test_what_the_store_remembers_counts_for_the_rest_of_its_day() -> None:
     clock = FakeClock()
     own = SenderLimits(1, 2, "", clock)
-    hour_ms = 3_600_000
-    turns = [SenderTurn(KEY, 0), SenderTurn(KEY, hour_ms), SenderTurn(KEY, 2 * hour_ms, refused=True)]
-    own.remember(turns, 3 * hour_ms)
+    turns = [SenderTurn(KEY, 0), SenderTurn(KEY, HOUR_MS), SenderTurn(KEY, 2 * HOUR_MS, Limit.DAY)]
+    await own.remember(NAME, cast(Store, Remembers(*turns)), 3 * HOUR_MS)
     assert own.over(KEY) == Excess(Limit.DAY, tell=False)
-    asyncio.run(clock.advance(DAY_SECONDS - 3 * 3600))
+    await clock.advance(DAY_SECONDS - 3 * 3600)
     use(own, 1)
     assert own.over(KEY) == Excess(Limit.DAY, tell=False)
+
+
+def spending(clock: FakeClock, tokens: int = 0, account_micros: int = 0) -> Spending:
+    return Spending(Caps(tokens), Caps(micros=account_micros), clock)
+
+
+async def test_tokens_that_are_used_up_are_told_once_in_24_hours() -> None:
+    clock = FakeClock()
+    own = SenderLimits(0, 0, "boss", clock, spending(clock, tokens=10))
+    assert own.spent(KEY, Used(input_tokens=9)) == ""
+    assert own.over(KEY) is None
+    own.spent(KEY, Used(output_tokens=1))
+    assert own.over(KEY) == Excess(Limit.TOKENS, tell=True)
+    own.told(KEY, "tokens_per_day")
+    assert own.over(KEY) == Excess(Limit.TOKENS, tell=False)
+    assert own.over(key(sender="u2")) is None
+    own.not_told(KEY, Limit.TOKENS)
+    assert own.over(KEY) == Excess(Limit.TOKENS, tell=True)
+    await clock.advance(DAY_SECONDS)
+    assert own.over(KEY) is None
+
+
+def test_the_owner_goes_on_when_the_account_has_used_up_what_it_may() -> None:
+    clock = FakeClock()
+    own = SenderLimits(0, 0, "boss", clock, spending(clock, tokens=1, account_micros=5))
+    assert own.spent(key(sender="boss"), Used(input_tokens=9, cost_micros=5)) == "account_cost_per_day"
+    assert own.over(key(sender="boss")) is None
+    assert own.over(KEY) == Excess(Limit.ACCOUNT_COST, tell=True)
+
+
+async def test_what_was_used_and_told_before_a_restart_counts() -> None:
+    clock = FakeClock()
+    own = SenderLimits(0, 0, "bo\\ss", clock, spending(clock, tokens=10, account_micros=7))
+    refused = SenderTurn(KEY, 2 * HOUR_MS, Limit.ACCOUNT_COST)
+    hours = [HourUsage("u1", HOUR_MS, 9, 2), HourUsage("u1", 2 * HOUR_MS, 1, 0)]
+    await own.remember(NAME, cast(Store, Remembers(refused, hours=hours)), 3 * HOUR_MS)
+    assert own.over(KEY) == Excess(Limit.TOKENS, tell=True)
+    await own.remember(NAME, cast(Store, Remembers(hours=[HourUsage("bo\\ss", 0, 99, 5)])), 3 * HOUR_MS)
+    assert own.over(KEY) == Excess(Limit.ACCOUNT_COST, tell=False)
+    assert own.over(key(sender="u2")) == Excess(Limit.ACCOUNT_COST, tell=True)
 
 
 def test_senders_that_never_end_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +212,7 @@ async def test_a_restart_gives_nobody_another_day_and_tells_nobody_again() -> No
             assert (await here.push(message("n1", sender=STRANGER))).body == b"busy"
             assert (await here.push(message("n2", sender=OWNER))).body == b"accepted"
             assert await here.answered(1) == ["echo: hello"]
-            assert len(await here.store.get(SenderTurns(NAME, 0, Limit.DAY))) == 4
+            assert len(await here.store.get(SenderTurns(NAME, 0, (Limit.DAY,)))) == 4
 
 
 async def test_a_message_that_comes_again_counts_once() -> None:

@@ -75,6 +75,30 @@ async def test_a_completed_turn_tells_its_steps_and_what_was_reported_of_its_tok
         assert (await client.turn("plain"))[-1]["usage"] == {}
 
 
+async def spend_and_fail(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+    sink.used(AgentUsage(1, 5, None, 2))
+    sink.used(AgentUsage(2, 9, 1, 4))
+    await sink.completed("half")
+    raise AgentError("provider_error", "no more")
+
+
+async def spend_and_wait(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+    sink.used(AgentUsage(1, cost_micros=3))
+    return await forever(turn, sink, gate)
+
+
+async def test_a_turn_that_fails_or_is_cancelled_tells_what_it_used_until_then() -> None:
+    async with serving(ScriptedAgent(fail=spend_and_fail, wait=spend_and_wait)) as server:
+        client = await server.session()
+        ended = (await client.turn("fail"))[-1]
+        told = (ended["type"], ended["usage"], ended["cost_micros"])
+        assert told == ("turn.failed", {"input_tokens": 9, "output_tokens": 1}, 4)
+        client.ask("turn.start", prompt="wait")
+        client.ask("turn.cancel", turn_id=(await client.until("assistant.completed"))[-1]["turn_id"])
+        ended = (await client.until(*ENDS))[-1]
+        assert (ended.get("usage"), ended["cost_micros"]) == (None, 3)
+
+
 async def test_a_failure_is_told_in_one_line_of_300_characters() -> None:
     async with serving(ScriptedAgent(fail=fail)) as server:
         client = await server.session()

@@ -42,6 +42,7 @@ def busy() -> Meter:
     account.slot_waits.add(0.0)
     account.turned(TurnEnd.COMPLETED, 3.0)
     account.turned(TurnEnd.TIMEOUT, 300.0)
+    account.spent(7, 3, 1_500_000)
     account.tries[Try.SENT] += 1
     account.delivered(0.2, 64)
     account.gave_up("expired", 2, is_held=True)
@@ -64,6 +65,8 @@ def test_what_was_counted_is_shown_by_channel_and_account() -> None:
     assert total("requests", code="2xx") == 1
     assert total("request_bytes") == 512
     assert (total("messages", result="accepted"), total("messages", result="duplicate")) == (1, 1)
+    assert (total("tokens", kind="input"), total("tokens", kind="output")) == (7, 3)
+    assert total("cost_dollars") == 1.5
     assert total("send_tries", outcome="sent") == 1
     assert (total("sent_bytes"), total("held_replies"), total("given_up_parts", state="expired")) == (
         64,

@@ -11,7 +11,7 @@ from tests.store.backends import Open
 from tests.store.values import ACCOUNT, CHAT, OTHER, SESSION, answer, message, reply, text
 
 LIMIT = "turns_per_day"
-ASK = SenderTurns(ACCOUNT, 1000, LIMIT)
+ASK = SenderTurns(ACCOUNT, 1000, (LIMIT,))
 ELSEWHERE = ConversationKey("elsewhere")
 
 
@@ -37,7 +37,7 @@ class SenderTurnsContract:
             assert await store.get(ASK) == (
                 SenderTurn(CHAT, 1000),
                 SenderTurn(ELSEWHERE, 2000),
-                SenderTurn(CHAT, 3000, refused=True),
+                SenderTurn(CHAT, 3000, refused=LIMIT),
             )
 
     async def test_the_newest_of_the_account_since_then_are_found_the_oldest_first(

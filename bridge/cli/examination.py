@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bridge.cli import doctor_accounts, doctor_daemon, doctor_machine, doctor_service
+from bridge.cli import agent_checks, doctor_accounts, doctor_daemon, doctor_machine, doctor_service
 from bridge.cli.common import typed, visible
 from bridge.cli.findings import Finding, fault, good, warning
 from bridge.errors import ConfigError
@@ -33,6 +33,7 @@ def examined(where: Home) -> list[Finding]:
     status, of_daemon = doctor_daemon.status(where)
     findings += settings(where, status)
     findings += asyncio.run(outside(where, config, runs=status is not None))
+    findings += answering(where, config, runs=status is not None)
     findings += of_daemon
     if status is not None:
         findings += doctor_daemon.accounts(status, where)
@@ -84,6 +85,14 @@ async def outside(where: Home, config: Config, *, runs: bool) -> list[Finding]:
         pushed = [one.account for one in made if runs and one.is_pushed]
         findings += await doctor_daemon.public(pushed, config, http)
     return findings
+
+
+def answering(where: Home, config: Config, *, runs: bool) -> list[Finding]:
+    """Each agent that answers somebody, and the packages of instructions that it is to be told of."""
+    profiles = agent_checks.profiles_of(config, where)
+    names = agent_checks.named(profiles, enabled(where, config))
+    found = asyncio.run(agent_checks.examined(profiles, names, where, runs=runs))
+    return [*found, *agent_checks.skills(where, config)]
 
 
 def enabled(where: Home, config: Config) -> list[AccountSetup]:

@@ -29,6 +29,7 @@ COMMANDS = {
     "dead": "dead",
     "reload": "reload",
     "stop": "stop",
+    "agents": "agents",
     "tools": "tools",
     "mcp": "mcp",
     "skills": "skills",

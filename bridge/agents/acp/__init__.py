@@ -3,9 +3,18 @@
 Protocol: https://agentclientprotocol.com/protocol/overview (read 2026-11-30). Needs the extra ``acp``.
 """
 
+from importlib.util import find_spec
+
 from bridge.agents.acp.settings import AcpSettings
 from bridge.agents.contract import Agent, AgentPlace, AgentSpec
 from bridge.errors import ConfigError
+
+LACKING = "the agent acp needs a library that is not installed: run pip install 'turnbridge[acp]'"
+
+
+def lacks() -> str:
+    """LACKING where its library is not there."""
+    return "" if find_spec("acp") else LACKING
 
 
 def create(settings: AcpSettings, place: AgentPlace) -> Agent:
@@ -21,4 +30,4 @@ def create(settings: AcpSettings, place: AgentPlace) -> Agent:
     return Acp(settings, place)
 
 
-SPEC = AgentSpec(name="acp", settings=AcpSettings, create=create, own_tools=True)
+SPEC = AgentSpec(name="acp", settings=AcpSettings, create=create, own_tools=True, lacks=lacks)

@@ -6,6 +6,7 @@ Nothing of them is imported before a profile of it is made.
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 
 from bridge.agents.contract import Agent, AgentPlace, AgentSpec
 from bridge.agents.llm.key import find_key
@@ -13,6 +14,12 @@ from bridge.agents.llm.settings import LlmSettings
 from bridge.errors import ConfigError
 
 LACKING = "the agent llm needs libraries that are not installed: run pip install 'turnbridge[llm]'"
+LIBRARIES = ("anthropic", "mcp", "openai", "pydantic_ai")
+
+
+def lacks() -> str:
+    """LACKING where one of its libraries is not there."""
+    return "" if all(map(find_spec, LIBRARIES)) else LACKING
 
 
 def create(settings: LlmSettings, place: AgentPlace) -> Agent:
@@ -29,4 +36,4 @@ def create(settings: LlmSettings, place: AgentPlace) -> Agent:
     return Llm(settings, place, key)
 
 
-SPEC = AgentSpec(name="llm", settings=LlmSettings, create=create)
+SPEC = AgentSpec(name="llm", settings=LlmSettings, create=create, lacks=lacks)

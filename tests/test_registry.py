@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bridge.errors import ConfigError
-from bridge.registry import Registry, agents, channels, kits
+from bridge.registry import Registry, agents, channels, kits, tools
 
 Install = Callable[[str, str, str], None]
 SPEC = """
@@ -73,6 +73,25 @@ def test_a_broken_one_is_an_error_that_names_it(install: Install, source: str, c
     with pytest.raises(ConfigError, match=complaint):
         channels().load("bad")
     assert channels().load("webhook").name == "webhook"
+
+
+TOOL = """
+from bridge.tools.contract import ToolSpec
+SPEC = ToolSpec(name="reg_tool", create=lambda place: None)
+"""
+
+
+def test_tools_of_other_packages_are_found_with_their_origin(install: Install) -> None:
+    install("reg_good", TOOL, "[turnbridge.tools]\nreg_tool = reg_good:SPEC\nreg_odd = reg_good:ToolSpec\n")
+    assert tools().load("reg_tool").name == "reg_tool"
+    assert tools().origin("reg_tool") == "reg_good"
+    assert tools().origin("reg_none") == ""
+    with pytest.raises(ConfigError, match="it is no ToolSpec but type"):
+        tools().load("reg_odd")
+    install("reg_more", TOOL, "[turnbridge.tools]\nreg_tool = reg_more:SPEC\n")
+    assert set(tools().origin("reg_tool").split(" and ")) == {"reg_good", "reg_more"}
+    with pytest.raises(ConfigError, match="uninstall all but one"):
+        tools().load("reg_tool")
 
 
 def test_what_is_no_agent_or_no_kit_is_refused(install: Install) -> None:

@@ -14,7 +14,7 @@ import pytest
 from bridge import registry
 from bridge.channel.spec import ChannelSettings, MediaSettings
 from bridge.cli.main import parser
-from bridge.config import Config, LimitsTable, WebTable
+from bridge.config import Config, LimitsTable, McpTable, WebTable
 from bridge.paths import write_private
 from tests.daemons import SECRET, TOKEN, daemon, free_port, short_home
 
@@ -58,6 +58,8 @@ def test_every_setting_that_is_shown_exists(name: str) -> None:
         for channel, accounts in table.pop("channels", {}).items():
             for account in accounts.values():
                 assert account.keys() <= {*specs[channel].settings.model_fields, "credentials"}
+        for server in table.pop("mcp", {}).values():
+            assert server.keys() <= McpTable.model_fields.keys()
         for key, value in table.items():
             if isinstance(value, dict) and key != "agents":
                 model = Config.model_fields[key].annotation

@@ -62,7 +62,7 @@ def test_it_is_1_where_one_that_is_switched_on_is_not_connected(
         assert daemon.command == {"action": "mcp"}
     out = capsys.readouterr().out
     assert ("mcp test NAME" in out) is (LOST in servers)
-    assert ("no servers of tools" in out) is not servers
+    assert ("no servers of tools" in out) is (not servers)
 
 
 def test_json_is_the_daemons_own(capsys: pytest.CaptureFixture[str]) -> None:

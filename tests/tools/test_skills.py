@@ -7,7 +7,7 @@ import pytest
 
 from bridge.paths import Home
 from bridge.tools import skills
-from bridge.tools.skills import Origin, Skill, SkillError, body, files, find, known, read
+from bridge.tools.skills import Found, Origin, Skill, SkillError, body, files, find, known, read
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_skills_come_from_the_home_and_from_the_workspace(home: Home, work: Path
 
 
 def test_without_any_there_are_none(home: Home, work: Path) -> None:
-    assert find(home, work).skills == find(home, work).faults == ()
+    assert find(home, work) == Found((), ())
     (work / ".turnbridge").mkdir()
     (work / skills.FOLDER).write_text("a file")
     assert find(home, work).faults == ()

@@ -19,6 +19,7 @@ MESSAGE_BYTES = 8_388_608
 WAITING_BYTES = 4_194_304  # that it may leave unread
 GARBAGE_LINES = 200  # since the last message
 READ_BYTES = 65_536
+LAST_WORDS_SECONDS = 0.5
 KEPT_LINES = 5  # of its standard error
 
 Broken = Callable[[str], None]
@@ -66,8 +67,8 @@ async def program(access: Access, broken: Broken, said: deque[str]) -> AsyncIter
     async with process_group(access.command, access.cwd, access.env) as process:
         give, take = anyio.create_memory_object_stream[Item](16)
         async with asyncio.TaskGroup() as tasks:
-            reading = tasks.create_task(_read(process, give, broken))
             listening = tasks.create_task(_listen(process, said))
+            reading = tasks.create_task(_read(process, give, broken, listening))
             try:
                 yield take, _Writing(process, broken)
             finally:
@@ -77,7 +78,9 @@ async def program(access: Access, broken: Broken, said: deque[str]) -> AsyncIter
                 take.close()
 
 
-async def _read(process: Process, give: MemoryObjectSendStream[Item], broken: Broken) -> None:
+async def _read(
+    process: Process, give: MemoryObjectSendStream[Item], broken: Broken, listening: asyncio.Task[None]
+) -> None:
     """Pass its messages on; what is none is skipped, unless there is no end to it."""
     lines, garbage = LineDecoder(MESSAGE_BYTES), 0
     async with give:
@@ -92,7 +95,9 @@ async def _read(process: Process, give: MemoryObjectSendStream[Item], broken: Br
                 elif (garbage := garbage + 1) > GARBAGE_LINES:
                     broken("it writes to its standard output what is no message of the protocol")
                     return
-        broken(f"its program has ended (exit code {await process.wait()})")
+        code = await process.wait()
+        await asyncio.wait([listening], timeout=LAST_WORDS_SECONDS)
+        broken(f"its program has ended (exit code {code})")
 
 
 def _message(data: bytes | TooLong) -> SessionMessage | None:

@@ -192,10 +192,10 @@ async def call_tool(
     return await RUNS[params.name](context, params.arguments or {})
 
 
-async def only_old(context: Any, call_next: Any) -> Any:
-    if context.method == "server/discover":
+async def only_old(ctx: Any, call_next: Any) -> Any:
+    if ctx.method == "server/discover":
         raise MCPError(code=-32601, message="Method not found")
-    return await call_next(context)
+    return await call_next(ctx)
 
 
 def made() -> Server[Any]:

@@ -6,6 +6,7 @@ from bridge.config import McpTable
 from bridge.tools.contract import Risk
 from bridge.tools.mcp import catalog as catalogs
 from bridge.tools.mcp.catalog import Listed, catalog, tool_name
+from bridge.tools.mcp.text import safe
 
 STDIO, HTTP = {"command": ("x",)}, {"url": "http://127.0.0.1/mcp"}
 
@@ -52,7 +53,7 @@ def test_names_that_collide_or_that_models_do_not_take_stay_apart() -> None:
     made = [one.name for one in found.tools]
     assert len(set(made)) == len(made) == 5
     assert made[1] == "s__a_b"
-    assert all(len(name) <= 64 and catalogs.safe(name) == name for name in made)
+    assert all(len(name) <= 64 and safe(name) == name for name in made)
     assert found.notes == (
         "not offered: a_b: another one has its name",
         f"not offered: {'x' * 37}…, : its name is too long, or none",
@@ -72,8 +73,9 @@ def test_a_list_without_end_is_cut_and_told() -> None:
 
 
 def test_definitions_together_are_bounded_and_a_small_one_still_fits() -> None:
-    large = {"properties": {"a": {"enum": ["x" * 30_000]}}}
-    found = catalog("s", table(**STDIO), [*(listed(f"t{n}", **large) for n in range(9)), listed("small")])
+    large = {"a": {"enum": ["x" * 30_000]}}
+    tools = [listed(f"t{number}", properties=large) for number in range(9)]
+    found = catalog("s", table(**STDIO), [*tools, listed("small")])
     assert [one.own for one in found.tools] == ["t0", "t1", "t2", "t3", "small"]
     assert found.notes[0].startswith("5 more tools are left out")
 

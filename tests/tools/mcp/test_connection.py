@@ -17,6 +17,7 @@ from bridge.channel.testing.clock import FakeClock
 from bridge.config import McpTable
 from bridge.errors import BridgeError
 from bridge.tools.mcp import connection as connections
+from bridge.tools.mcp import stdio
 from bridge.tools.mcp.connection import CallError, Connection
 from bridge.tools.mcp.errors import RefusedError, ServerError
 from bridge.tools.processes import StartError
@@ -63,8 +64,8 @@ async def test_a_server_of_either_kind_and_age_works_whole(kind: str, tmp_path: 
         assert said(await one.call("echo", {"text": "hi"}, nothing)).startswith("hi ")
         steps: list[tuple[Any, ...]] = []
 
-        async def show(*step: Any) -> None:
-            steps.append(step)
+        async def show(progress: float, total: float | None, message: str | None) -> None:
+            steps.append((progress, total, message))
 
         await one.call("steps", {}, show)
         assert sorted(steps, key=str) == [(1.0, 2.0, "half"), (2.0, 2.0, None)]
@@ -234,7 +235,7 @@ async def test_a_server_that_reads_nothing_takes_no_calls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with connected(raw({}, {}), tmp_path) as (one, _):
-        monkeypatch.setattr(connections.stdio, "WAITING_BYTES", -1)
+        monkeypatch.setattr(stdio, "WAITING_BYTES", -1)
         with pytest.raises(CallError):
             await one.call("x", {}, nothing)
         assert one.broken == "it does not read what it is sent"

@@ -77,11 +77,11 @@ async def opencode(folder: Path, *replies: Reply) -> AsyncIterator[tuple[Stage, 
             yield here, model
 
 
-async def test_opencode_runs_a_whole_turn_asks_attaches_a_file_and_goes_on(tmp_path: Path) -> None:
+async def test_opencode_runs_a_whole_turn_asks_and_attaches_a_file(tmp_path: Path) -> None:
     shell = call("bash", json.dumps({"command": "echo hello > made.txt", "description": "Make a file"}))
     attach = call("turnbridge_chat_attach", json.dumps({"path": "made.txt"}))
-    script = (calls(shell), calls(attach), says("It is ", "there."), says("Again."))
-    async with opencode(tmp_path, *script) as (here, model):
+    script = (calls(shell), calls(attach), says("It is ", "there."))
+    async with opencode(tmp_path, *script) as (here, _):
         heard = await here.say("make a file and send it")
         assert (heard.steps[-1], (here.cwd / "made.txt").read_text()) == ("It is there.", "hello\n")
         (shell_call, *_) = heard.owned
@@ -92,14 +92,18 @@ async def test_opencode_runs_a_whole_turn_asks_attaches_a_file_and_goes_on(tmp_p
         assert [name for name, _ in heard.calls] == ["chat_attach"]
         assert heard.results[0].success
         assert heard.usage is not None
-        assert (await here.say("again")).steps == ["Again."]
-        memory, history, first = here.memory, here.history, model.asked[-1].body
+
+
+async def test_opencode_goes_on_with_its_session_after_a_restart(tmp_path: Path) -> None:
+    async with opencode(tmp_path, says("Hello Ann.")) as (here, _):
+        assert (await here.say("I am Ann")).steps == ["Hello Ann."]
+        memory, history = here.memory, here.history
     async with opencode(tmp_path, says("Still here.")) as (here, model):
         here.memory, here.history = memory, history
         assert (await here.say("and now?")).steps == ["Still here."]
-        said = json.dumps(model.last["messages"])
-        assert "make a file and send it" in said  # the session was loaded
-        assert len(model.last["messages"]) > len(first["messages"])
+        asked = [one["content"] for one in model.last["messages"] if one["role"] == "user"]
+        assert len(asked) == 2  # its own memory, and nothing of ours before the question
+        assert "This was said" not in json.dumps(asked)
 
 
 async def test_opencode_makes_no_call_that_was_denied_and_can_be_stopped(tmp_path: Path) -> None:

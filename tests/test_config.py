@@ -130,3 +130,11 @@ def test_a_server_of_tools_is_a_program_or_at_an_address(tmp_path: Path) -> None
 def test_a_server_s_name_is_plain_and_told_from_its_tools(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="a server's name has"):
         load(write(tmp_path, f'[mcp."{name}"]\ncommand = ["x"]\n'))
+
+
+@pytest.mark.parametrize("folder", ["work", "", "./x", "/a\\nb"])
+def test_a_folder_to_work_in_is_named_by_its_whole_path(tmp_path: Path, folder: str) -> None:
+    with pytest.raises(ConfigError, match=r"daemon\.folders: must be folders by their absolute paths"):
+        load(write(tmp_path, f'[daemon]\nfolders = ["~/work", "{folder}"]\n'))
+    good = load(write(tmp_path, '[daemon]\nfolders = ["~/work", "/srv"]\n'))
+    assert good.daemon.folders == ("~/work", "/srv")

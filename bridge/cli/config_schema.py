@@ -39,7 +39,7 @@ def schema() -> Schema:
     whole["properties"]["agents"] = {
         "type": "object",
         "properties": profiles,
-        "additionalProperties": {"anyOf": [{**each, "required": ["type"]} for each in profiles.values()]},
+        "additionalProperties": {"anyOf": [_named(each) for each in profiles.values()]},
     }
     return {"$schema": DRAFT, **whole, "title": "Turnbridge's config.toml", "$defs": definitions}
 
@@ -69,8 +69,12 @@ def _channel(spec: Any, name: str, definitions: Schema) -> Schema:
 def _agent(spec: Any, name: str, definitions: Schema) -> Schema:
     """A profile's table. One that has another name than its agent says which it is."""
     table = _of(spec.settings, f"agent.{name}.", definitions)
-    table["properties"] = {"type": {"const": name}, **table["properties"]}
+    table["properties"] = {"type": {"enum": [name]}, **table["properties"]}
     return table
+
+
+def _named(profile: Schema) -> Schema:
+    return {**profile, "required": [*profile.get("required", ()), "type"]}
 
 
 def _of(model: type[BaseModel], prefix: str, definitions: Schema) -> Schema:

@@ -59,6 +59,7 @@ def accepts(settings: str) -> bool:
 
 def test_all_settings_that_there_are_keep_to_it() -> None:
     assert accepts(EVERYTHING)
+    assert accepts("[agents.fast]\ntype = 'echo'\n[agents.echo]\ntype = 'echo'\n")
 
 
 @pytest.mark.parametrize(
@@ -75,6 +76,9 @@ def test_all_settings_that_there_are_keep_to_it() -> None:
         "[channels.webhook.demo.credentials]\nask_token = 'plain'",
         "[channels.webhook.demo.media]\nkeep = 1",
         "[agents.ecko]",
+        "[agents.fast]\ntype = 'ecko'",
+        "[agents.fast]\ntype = 'echo'\nwords = 3",
+        "[agents.echo]\ntype = 'llm'",
     ],
 )
 def test_what_no_daemon_would_take_does_not_keep_to_it(settings: str) -> None:

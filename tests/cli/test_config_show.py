@@ -135,3 +135,10 @@ def test_a_file_that_cannot_be_read_is_the_error_itself(
     write_private(home.config, b"[[[")
     assert main(["config", "show", "--home", str(home.root)]) == 2
     assert "not TOML" in capsys.readouterr().err
+
+
+def test_a_profile_is_shown_with_its_agent(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = show(home, '[agents.fast]\ntype = "echo"\n[agents.odd]\ntype = "none"\n', capsys)
+    assert code == 2
+    assert tomllib.loads(text)["agents"] == {"echo": {}, "fast": {"type": "echo"}}
+    assert "agents.odd.type: must name an installed agent" in text

@@ -162,7 +162,7 @@ def limit(size):
 async def main():
     stored, refused, fatal = [], 0, []
     async with open_store(Path(sys.argv[1]), fatal=fatal.append) as store:
-        limit(600_000)
+        limit(700_000)
         for number in range(40):
             try:
                 await store.do(claim(message(str(number), payload="x" * 20_000)))

@@ -240,7 +240,11 @@ class Leaves(Protocol):
     """An agent that holds something for each session."""
 
     async def leave(self, session_id: str) -> None:
-        """Nobody is connected to the session any more: let go of its process. It may come back."""
+        """Let go of what it holds for the session, such as a process. The session may come back.
+
+        Nobody is connected to it any more, or it was cleared, or goes on in another folder or with another
+        agent.
+        """
         ...
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, assert_never, runtime_checkable
@@ -20,6 +20,7 @@ from bridge.sessions.contract import ControlError, unknown_account
 from bridge.store.contract import CountsOf, IdentityOf, Store
 from bridge.supervisor import Supervisor
 from bridge.switching import Switches
+from bridge.usage import Usages
 
 MEASURE_SECONDS = 2.0  # a slow store delays no status: what was measured last is shown instead
 MAX_FILES = 16
@@ -67,13 +68,14 @@ class Control:
         letters: Letters,
         switches: Switches,
         owners: Owners,
+        usages: Usages,
         reload: Callable[[], Awaitable[Sequence[str]]],
         on_disk: Callable[[], OnDisk],
         version: str,
         mcp: Callable[[], Sequence[ours.McpServer]] = tuple,
     ) -> None:
         self._supervisor, self._store = supervisor, store
-        self._letters, self._switches, self._owners = letters, switches, owners
+        self._letters, self._switches, self._owners, self._usages = letters, switches, owners, usages
         self._reload, self._on_disk, self._version, self._mcp = reload, on_disk, version, mcp
 
     async def handle(self, command: ours.Command) -> ours.DaemonStatus:
@@ -82,9 +84,10 @@ class Control:
         Raises:
             ControlError: it was not done.
         """
+        asked: Mapping[str, object] = {}  # what the status tells with it
         match command:
             case commands.Status() | ours.McpList():
-                pass
+                asked = {"mcp": tuple(self._mcp())} if isinstance(command, ours.McpList) else {}
             case commands.Reload():
                 await self._reloaded()
             case ours.ChannelSet():
@@ -94,18 +97,15 @@ class Control:
             case ours.Send():
                 await self._send(command)
             case ours.DeadList() | ours.DeadShow() | ours.DeadRetry() | ours.DeadPrune():
-                dead = await self._letters.handle(command)
-                return (await self.status()).model_copy(update={"dead": dead})
+                asked = {"dead": await self._letters.handle(command)}
+            case ours.UsageList():
+                asked = {"usage": await self._usages.handle(command)}
             case ours.Pair() | ours.PairState() | ours.Confirm() | ours.QuestionState():
-                told = await self._owners.handle(command)
-                return (await self.status()).model_copy(update=told)
-            case commands.Delegations() | commands.DelegationKill():
-                raise ControlError("delegation_error", "this agent delegates nothing")
-            case commands.RestartWhenIdle():
-                raise ControlError("restart_error", "restart it with the service manager that runs it")
+                asked = await self._owners.handle(command)
+            case commands.Delegations() | commands.DelegationKill() | commands.RestartWhenIdle():
+                raise _not_here(command)
             case _:
                 assert_never(command)
-        asked = {"mcp": tuple(self._mcp())} if isinstance(command, ours.McpList) else {}
         return (await self.status()).model_copy(update=asked)
 
     async def status(self) -> ours.DaemonStatus:
@@ -170,6 +170,14 @@ class Control:
             await account.send(command.to, command.text, files)
         except BridgeError as error:
             raise ControlError("component_error", str(error)) from error
+
+
+def _not_here(
+    command: commands.Delegations | commands.DelegationKill | commands.RestartWhenIdle,
+) -> ControlError:
+    if isinstance(command, commands.RestartWhenIdle):
+        return ControlError("restart_error", "restart it with the service manager that runs it")
+    return ControlError("delegation_error", "this agent delegates nothing")
 
 
 def _is_path(file: str) -> bool:

@@ -49,6 +49,7 @@ from bridge.supervisor import Plan, Supervisor, isolated
 from bridge.switching import Switches
 from bridge.tools.choose import toolbox
 from bridge.tools.mcp.servers import Servers
+from bridge.usage import Usages
 from bridge.version import VERSION
 from bridge.web.listener import Route, listening, listening_at
 from bridge.web.metrics import Metrics
@@ -236,9 +237,11 @@ class Daemon:
     def _control(self, store: Store, planner: Planner, switches: Switches, owners: Owners) -> Control:
         letters = Letters(self._supervisor, store, self._clock)
         reload, on_disk = lambda: self._reload(planner), lambda: self._on_disk
+        usages = Usages(self._supervisor, store, self._clock)
         return Control(
-            self._supervisor, store, letters, switches, owners, reload, on_disk, VERSION, self._servers.told
-        )
+            self._supervisor, store, letters, switches, owners, usages, reload, on_disk, VERSION,
+            self._servers.told,
+        )  # fmt: skip
 
     def _services(self, store: Store, control: Control, agents: Agents) -> Services:
         return Services(

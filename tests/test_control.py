@@ -34,12 +34,15 @@ from bridge.store.contract import (
     Post,
     Query,
     SetIdentity,
+    Spend,
     Step,
     Store,
+    Used,
 )
 from bridge.store.sqlite import open_store
 from bridge.supervisor import Plan, Supervisor
 from bridge.switching import Switches
+from bridge.usage import Usages
 from tests.store.values import reply, text
 
 ACCOUNT = AccountId("pigeon:main")
@@ -143,8 +146,8 @@ async def running(
         questions = Questions(store, FakeClock(), Reach(supervisor, store, list), lambda _: 0.0)
         owners = Owners(supervisor, store, FakeClock(), Pairings(FakeClock()), questions)
         control = Control(
-            supervisor, store, letters, switches, owners, reload, lambda: OnDisk("wrong", ("web",)), "1.2.3",
-            lambda: mcp,
+            supervisor, store, letters, switches, owners, Usages(supervisor, store, FakeClock()), reload,
+            lambda: OnDisk("wrong", ("web",)), "1.2.3", lambda: mcp,
         )  # fmt: skip
         yield Daemon(control, supervisor, pigeon, reloads, switches)
 
@@ -306,3 +309,11 @@ async def test_servers_of_tools_come_with_the_status_where_they_are_asked_for(tm
     async with open_store(tmp_path / "db") as store, running(store, mcp=[server]) as daemon:
         assert (await daemon.control.handle(ours.McpList())).mcp == (server,)
         assert (await daemon.control.handle(commands.Status())).mcp == ()
+
+
+async def test_usage_comes_with_the_status_where_it_is_asked_for(tmp_path: Path) -> None:
+    async with open_store(tmp_path / "db") as store, running(store) as daemon:
+        await store.do(Spend(ACCOUNT, Used("u", "echo", 1, 2, 3), unix_ms(START)))
+        (line,) = (await daemon.control.handle(ours.UsageList())).usage
+        assert (line.name, line.turns, line.cost_micros) == (ACCOUNT, 1, 3)
+        assert (await daemon.control.handle(commands.Status())).usage == ()

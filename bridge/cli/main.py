@@ -27,6 +27,7 @@ COMMANDS = {
     "send": "send",
     "confirm": "confirm",
     "dead": "dead",
+    "usage": "usage",
     "reload": "reload",
     "stop": "stop",
     "agents": "agents",

@@ -125,6 +125,18 @@ class McpList(Wire):
     action: Literal["mcp"] = "mcp"
 
 
+class UsageList(Wire):
+    """What turns used in the last ``days`` (of UTC; 1: today), of one account or, without, of all.
+
+    ``by`` is ``account``, ``sender``, ``day`` or ``agent``.
+    """
+
+    action: Literal["usage"] = "usage"
+    account: Text = ""
+    days: Maybe[U32] = None
+    by: Literal["account", "sender", "day", "agent"] = "account"
+
+
 Command = Annotated[
     ChannelSet
     | OwnerCommand
@@ -133,6 +145,7 @@ Command = Annotated[
     | DeadShow
     | DeadRetry
     | DeadPrune
+    | UsageList
     | McpList
     | commands.CommonCommand,
     Field(discriminator="action"),
@@ -382,8 +395,25 @@ class McpServer(Wire):
     notes: Items[str] = ()
 
 
+class UsageLine(Wire):
+    """Sums over the turns of what ``name`` names, "" for all that have no line of their own.
+
+    ``uncounted`` of them told no tokens, ``unpriced`` have no known cost; ``cost_micros`` are millionths of a
+    US dollar.
+    """
+
+    account: Text = ""
+    name: Text = ""
+    turns: U64
+    input_tokens: U64
+    output_tokens: U64
+    cost_micros: U64
+    uncounted: U64 = 0
+    unpriced: U64 = 0
+
+
 class DaemonStatus(shared.DaemonStatus):
-    """``dead``, ``pairing``, ``question`` and ``mcp`` answer the actions that are about them.
+    """``dead``, ``pairing``, ``question``, ``usage`` and ``mcp`` answer the actions that are about them.
 
     ``settings_error`` is why the settings on disk cannot be read: those read before are in effect.
     ``waits_for_restart`` names the tables of which something takes effect at the next start only.
@@ -394,6 +424,7 @@ class DaemonStatus(shared.DaemonStatus):
     pairing: Maybe[Pairing] = None
     question: Maybe[Question] = None
     mcp: Items[McpServer] = ()
+    usage: Items[UsageLine] = ()
     settings_error: Maybe[str] = None
     waits_for_restart: Items[str] = ()
 

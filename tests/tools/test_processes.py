@@ -134,7 +134,7 @@ async def test_what_a_program_leaves_behind_ends_with_it(tmp_path: Path, mark: s
 
 
 async def test_being_cancelled_in_the_end_makes_it_hurry_and_is_not_lost(tmp_path: Path, mark: str) -> None:
-    began, at = asyncio.Event(), time.monotonic()
+    began = asyncio.Event()
 
     async def use() -> None:
         async with running(tmp_path, mark, "trap '' TERM; echo; while :; do sleep 60; done") as process:
@@ -146,6 +146,7 @@ async def test_being_cancelled_in_the_end_makes_it_hurry_and_is_not_lost(tmp_pat
         task = tasks.create_task(use())
         await began.wait()
         await asyncio.sleep(0.01)
+        at = time.monotonic()
         task.cancel()
     assert task.cancelled()
     assert time.monotonic() - at < keeper.GRACE_SECONDS

@@ -94,7 +94,7 @@ async def test_what_runs_in_the_background_ends_with_the_call(tmp_path: Path) ->
     at = time.monotonic()
     result = await run(tmp_path, f"MARK={mark} sleep 60 & MARK={mark} setsid sleep 60 & echo done")
     assert result == ToolResult(True, "done\n[exit code 0]")
-    assert time.monotonic() - at < 2
+    assert time.monotonic() - at < 20
     assert marked(mark) == []
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bridge.channel import ChannelError, Inbound, ShowsTyping, WhenBusy
+from bridge.channel import WhenBusy
 from bridge.clock import unix_ms
 from bridge.errors import SessionError
 from bridge.ids import ConversationKey, MessageId, SessionId
@@ -27,7 +27,6 @@ from bridge.relay.working import Working
 from bridge.store.change_steps import STOPPED
 from bridge.store.contract import BoundSession, MessageState, Start
 
-TYPING_SECONDS = 5.0
 CHOOSE_SECONDS = 90.0  # for an agent to start and tell what it offers
 CHOSEN = "chosen"  # the reason of a reply to a command that is done in its turn
 
@@ -197,12 +196,15 @@ class Conversation:
 
     async def _take_on(self, head: Message) -> None:
         self._working = working = Working(head, self._work.clock.monotonic())
-        error = await settled(self._answer(working), name="answer")
-        self._working = None
-        self._close_questions()
-        if isinstance(error, Exception):
-            self._work.log.error("turn.bug", error=type(error).__name__, message=head.message_id)
-            await self._end(working, Text.FAILURE)
+        try:
+            error = await settled(self._answer(working), name="answer")
+            self._working = None
+            self._close_questions()
+            if isinstance(error, Exception):
+                self._work.log.error("turn.bug", error=type(error).__name__, message=head.message_id)
+                await self._end(working, Text.FAILURE)
+        finally:
+            working.sign.set()
         for message in () if working.again else working.members:
             if message.message_id in self._queue.endings:
                 await self._end_early(message)
@@ -315,11 +317,12 @@ class Conversation:
             session = await self._session.ready(work.authority_of(tools))
             if not await self._start(working, session):
                 return None
-            await self._show_typing(inbound)
             age = work.age_seconds(inbound.sent_at, message.received_ms, self._now_ms())
             prompt = turn.prompt_of(inbound, got, age)
             if not working.begin_turn(session):
                 return None
+            if work.signs is not None:
+                working.sign = work.signs.typing(message.message_id, inbound)
             self._begun.difference_update(one.message_id for one in working.members)
             owned = True
             asks = asking(work, self._key, inbound, time_limit)
@@ -469,20 +472,6 @@ class Conversation:
         finally:
             working.end_turn()
             await session.close()
-
-    async def _show_typing(self, inbound: Inbound) -> None:
-        """A courtesy: no trouble with it harms the turn, or delays it for long."""
-        channel = self._work.channel
-        if not isinstance(channel, ShowsTyping):
-            return
-        try:
-            async with asyncio.timeout(TYPING_SECONDS):
-                bug = await settled(channel.typing(inbound.to, inbound.reply_to), name="typing")
-        except (ChannelError, TimeoutError) as error:
-            self._work.log.debug("typing.failed", reason=str(error) or "timed out")
-        else:
-            if bug is not None:
-                self._work.log.error("typing.bug", error=bug)
 
     def _now_ms(self) -> int:
         return unix_ms(self._work.clock.now())

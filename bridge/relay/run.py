@@ -42,6 +42,7 @@ from bridge.relay.responses import Responses
 from bridge.relay.room import ClaimRoom, Slots
 from bridge.relay.session import Authority, Server
 from bridge.relay.setup import Setup
+from bridge.relay.signs import Signs
 from bridge.relay.spending import Spending, caps_of, limits_a_day
 from bridge.relay.tasks import Tasks
 from bridge.relay.tending import tend
@@ -133,6 +134,11 @@ class Run:
         return made
 
     @cached_property
+    def signs(self) -> Signs:
+        setup = self._setup
+        return Signs(setup.name, self.channel, setup.store, setup.clock, setup.log, self.tasks)
+
+    @cached_property
     def work(self) -> Work:
         setup, limits, channel = self._setup, self._setup.config.limits, self.channel
         asks = setup.settings.approvals == "ask"
@@ -162,6 +168,7 @@ class Run:
             meter=setup.meter,
             agent=setup.settings.agent,
             guest_agent=setup.settings.guest_agent or setup.settings.agent,
+            signs=self.signs,
             default_agent=setup.config.daemon.agent,
             spent=Ledger(setup, self.room.senders, self.tasks, self.deliver).spent,
             folders=Folders(setup.workspace, setup.config.daemon.folders, setup.home.root),

@@ -23,6 +23,7 @@ from bridge.relay.live import Live
 from bridge.relay.outbox import Caps
 from bridge.relay.room import Slots
 from bridge.relay.session import Authority, Server
+from bridge.relay.signs import Signs
 from bridge.store.contract import MessageState, OpenMessage, OutboxPart, Store, Used
 from bridge.values import value
 
@@ -60,6 +61,7 @@ class Work:
     guest_agent: str = ""  # of everybody else
     default_agent: str = ""  # the server's, by its name
     spent: Callable[[ConversationKey, Used], None] = lambda _, __: None  # a turn's usage was stored
+    signs: Signs | None = None
     folders: Folders = field(default_factory=lambda: Folders(Path("/nonexistent")))  # for the owner
 
     def authority_of(self, tools: bool) -> Authority:

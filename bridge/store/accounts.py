@@ -37,7 +37,7 @@ def bind(db: Cursor, step: Bind) -> str:
     db.execute(_REPLACE, (step.fingerprint, step.account))
     owner_chats.forget(db, step.account)
     db.execute("DELETE FROM held WHERE account = ?", (step.account,))
-    for table in ("bindings", "choices"):
+    for table in ("bindings", "choices", "signs"):
         db.execute(f"DELETE FROM {table} WHERE account = ?", (step.account,))  # noqa: S608 - our own names
     db.execute("UPDATE parts SET dead = 0 WHERE account = ? AND dead = 1", (step.account,))
     return ""

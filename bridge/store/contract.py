@@ -39,6 +39,7 @@ from bridge.store.session_steps import (
     StoredSession,
     UnbindSession,
 )
+from bridge.store.sign_steps import DropSign, PutSign, Sign, SignsOf
 from bridge.store.states import MessageState, PartState
 from bridge.store.step import Query, Step, Store
 from bridge.store.usage_steps import NOTHING_USED, HoursOf, HourUsage, Spend, Usage, UsageBy, UsageOf, Used
@@ -68,6 +69,7 @@ __all__ = [
     "CountsOf",
     "DeadLetter",
     "DeadLetters",
+    "DropSign",
     "Edit",
     "Effect",
     "EndOf",
@@ -103,6 +105,7 @@ __all__ = [
     "PartsOf",
     "Post",
     "Prune",
+    "PutSign",
     "Query",
     "Recall",
     "Recover",
@@ -117,6 +120,8 @@ __all__ = [
     "SetIdentity",
     "Settle",
     "Settled",
+    "Sign",
+    "SignsOf",
     "Spend",
     "Start",
     "Step",
@@ -495,6 +500,7 @@ class CountsOf(Query[Counts]):
 STEPS: tuple[type[Step[object]], ...] = (
     Bind, Claim, Recall, Edit, Start, Answer, Post, Sending, Settle, Later, Mark, Hold, Recover, Collect,
     SetIdentity, Prune, Revive, Bury, BindSession, UnbindSession, OpenSession, BeginTurn, EndTurn,
-    ClearSession, ReserveSeq, ConfigureSession, CompactSession, Choose, Spend, NoteOwner, Notify, Forget,
+    ClearSession, ReserveSeq, ConfigureSession, CompactSession, Choose, Spend, PutSign, DropSign,
+    NoteOwner, Notify, Forget,
 )  # fmt: skip
 """Every durable step, for the crash points: before and after each."""

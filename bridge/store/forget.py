@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlite3 import Cursor
 
-from bridge.store import choices, owner_chats, sessions, usage
+from bridge.store import choices, owner_chats, sessions, signs, usage
 from bridge.store.forget_steps import Forget, Forgotten
 
 _LAST = "SELECT max(id) FROM (SELECT id FROM parts WHERE id > ? ORDER BY id LIMIT ?)"
@@ -36,5 +36,6 @@ def forget(db: Cursor, step: Forget) -> Forgotten:
     if last is not None or any(gone) or bound or not all_went:
         return Forgotten(copies, last or step.after)
     owner_chats.forget(db, account)
+    signs.forget(db, account)
     db.execute("DELETE FROM accounts WHERE account = ?", (account,))
     return Forgotten(copies, None)

@@ -21,9 +21,9 @@ class Forget(Step[Forgotten]):
     """Forget a piece of the account's state, which no run may use meanwhile: take it until all is gone.
 
     Its messages and parts, also those that are open, its held texts, its sessions with their histories, what
-    was chosen in its conversations and used by its turns, its owner's chat, and last of all to whom it is
-    bound: so what a crash leaves belongs to nobody else. ``limit`` bounds the rows of each kind that are
-    looked at, but a session goes whole.
+    was chosen in its conversations and used by its turns, its owner's chat, its signs, and last of all to
+    whom it is bound: so what a crash leaves belongs to nobody else. ``limit`` bounds the rows of each kind
+    that are looked at, but a session goes whole.
     """
 
     account: AccountId

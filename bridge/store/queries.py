@@ -7,7 +7,7 @@ from sqlite3 import Cursor
 from typing import Any, TypeVar, cast
 
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId, SessionId, TurnId
-from bridge.store import changes, choices, dead, owner_chats, usage
+from bridge.store import changes, choices, dead, owner_chats, signs, usage
 from bridge.store.contract import (
     BoundSession,
     ChosenIn,
@@ -36,6 +36,7 @@ from bridge.store.contract import (
     SenderTurns,
     SessionOf,
     SessionRecord,
+    SignsOf,
     StoredIdentity,
     StoredSession,
     ToldOf,
@@ -200,6 +201,7 @@ READERS: Mapping[type[Query[object]], Callable[[Cursor, Any], object]] = {
     MessageOf: changes.message_of,
     ChosenIn: choices.chosen_in,
     SenderTurns: sender_turns,
+    SignsOf: signs.signs_of,
     UsageOf: usage.usage_of,
     HoursOf: usage.hours_of,
 }

@@ -17,6 +17,7 @@ from bridge.store import (
     outbox,
     owner_chats,
     sessions,
+    signs,
     usage,
 )
 from bridge.store.contract import Step
@@ -56,6 +57,8 @@ TAKERS: Mapping[type[Step[object]], Callable[[Cursor, Any], object]] = {
     contract.CompactSession: sessions.compact_session,
     contract.Choose: choices.choose,
     contract.Spend: usage.spend,
+    contract.PutSign: signs.put,
+    contract.DropSign: signs.drop,
     contract.Forget: forget.forget,
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -47,6 +47,7 @@ from bridge.paths import Home
 from bridge.relay.account import Account
 from bridge.relay.ahead import NOBODY, Ahead
 from bridge.relay.setup import Setup
+from bridge.store.contract import Start
 from bridge.store.sqlite import SqliteStore, open_store
 from bridge.store.workers import InlineWorker
 from tests.relay.scripted import ScriptedServer, scripted
@@ -247,6 +248,19 @@ def put_under(here: Desk, store: Any) -> None:
     """Put another store under the account's next run, which has the steps and reads of one."""
     here.account._store = store
     here.account._setup = replace(here.account._setup, store=store)
+
+
+def after_starts(here: Desk, act: Callable[[Start], Awaitable[object]]) -> None:
+    """Do ``act`` behind each message that is started, before its turn begins."""
+    store, do = cast(Any, here.store), here.store.do
+
+    async def done(step: Any) -> Any:
+        result = await do(step)
+        if isinstance(step, Start):
+            await act(step)
+        return result
+
+    store.do = done
 
 
 class Logs:

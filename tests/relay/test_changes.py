@@ -33,6 +33,7 @@ from bridge.store.contract import (
     OpenMessages,
     Query,
     Recall,
+    Start,
     Step,
     Store,
 )
@@ -44,6 +45,7 @@ from tests.relay.harness import (
     Desk,
     PollingChannel,
     PushedChannel,
+    after_starts,
     desk,
     homes,
     message,
@@ -61,7 +63,6 @@ class Slow(PushedChannel):
     def __init__(self) -> None:
         super().__init__()
         self.gate = asyncio.Event()
-        self.typing_gate: asyncio.Event | None = None
 
     def fetch(self, file: RemoteFile, max_bytes: int) -> Any:
         return self._slowly(file)
@@ -75,11 +76,6 @@ class Slow(PushedChannel):
             yield b"data"
 
         yield Incoming(chunks())
-
-    async def typing(self, to: str, reply_to: str) -> None:
-        self.typed.append(to)
-        if self.typing_gate is not None:
-            await self.typing_gate.wait()
 
 
 class Watched:
@@ -188,14 +184,19 @@ async def test_a_message_recalled_while_it_waits_for_a_slot_never_starts() -> No
 
 
 async def test_a_message_recalled_between_its_start_and_its_turn_has_no_turn() -> None:
-    channel = Slow()
-    async with desk(channel) as here:
-        channel.typing_gate = asyncio.Event()
+    gate, started = asyncio.Event(), list[str]()
+
+    async def hold(step: Start) -> None:
+        started.append(step.message_id)
+        await gate.wait()
+
+    async with desk() as here:
+        after_starts(here, hold)
         await here.push(message("m1", "one"))
-        await until(lambda: len(channel.typed) == 1)
+        await until(lambda: started == ["m1"])
         assert (await here.store.get(OpenMessages(NAME)))[0].state is MessageState.RUNNING
         assert await recall(here, "m1") == b"accepted"
-        channel.typing_gate.set()
+        gate.set()
         await here.push(message("m2", "two"))
         assert await here.answered(1) == ["echo: two"]
         assert prompts(here) == ["two"]

@@ -67,6 +67,7 @@ from tests.relay.harness import (
     STRANGER,
     Desk,
     PushedChannel,
+    after_starts,
     desk,
     homes,
     message,
@@ -340,12 +341,11 @@ async def test_typing_that_fails_harms_nothing(error: Exception) -> None:
         assert await here.answered(1) == ["echo: hi"]
 
 
-async def test_typing_that_hangs_delays_no_turn_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_typing_that_hangs_delays_no_turn_and_no_answer() -> None:
     class Hanging(PushedChannel):
         async def typing(self, to: str, reply_to: str) -> None:
             await asyncio.get_running_loop().create_future()
 
-    monkeypatch.setattr(conversation, "TYPING_SECONDS", 0.01)
     async with desk(Hanging(), limits={"turn_seconds": 0.5}) as here:
         await here.say("hi")
         assert await here.answered(1) == ["echo: hi"]
@@ -824,13 +824,12 @@ async def test_a_turn_that_does_not_end_when_cancelled_is_left(monkeypatch: pyte
 
 
 async def test_a_message_that_is_taken_back_as_it_gets_to_its_turn_has_none() -> None:
-    class Typing(PushedChannel):
-        async def typing(self, to: str, reply_to: str) -> None:
-            if not self.typed:
-                here.account._run.conversations.by_key[key_of()]._working.stop()  # type: ignore[union-attr] # it runs
-            await super().typing(to, reply_to)
+    async def stop(step: Start) -> None:
+        if step.message_id == "m1":
+            here.account._run.conversations.by_key[key_of()]._working.stop()  # type: ignore[union-attr] # it runs
 
-    async with desk(Typing()) as here:
+    async with desk() as here:
+        after_starts(here, stop)
         await here.push(message("m1", "one"), message("m2", "two"))
         assert await here.answered(1) == ["echo: two"]
         assert [frame["prompt"] for frame in here.server.frames("turn.start")] == ["two"]
@@ -1041,39 +1040,30 @@ async def test_the_last_of_what_is_collected_that_is_taken_back_ends_the_turn() 
 
 
 async def test_what_is_collected_is_put_together_anew_when_a_part_changes_before_its_turn() -> None:
-    channel = SlowTyping()
-    held = Held()
-    async with desk(channel, script={"turn": held}, settings={"when_busy": "collect"}) as here:
+    held, slow, started = Held(), True, list[str]()
+    gates = {name: asyncio.Event() for name in ("m1", "m4")}
+
+    async def hold(step: Start) -> None:
+        started.append(step.message_id)
+        if slow and step.message_id in gates:
+            await gates[step.message_id].wait()
+
+    async with desk(script={"turn": held}, settings={"when_busy": "collect"}) as here:
+        after_starts(here, hold)
         await here.say("one")
         for text in ("two", "three", "four"):
             await here.say(text)
-        await until(lambda: "m1" in channel.gates)
-        channel.gates["m1"].set()
+        await until(lambda: started == ["m1"])
+        gates["m1"].set()
         held.let_go("one")
-        await until(
-            lambda: channel.typed == ["to-u-owner"] * 2
-        )  # all of it is started, and its turn to begin
+        await until(lambda: started[-1] == "m4")  # all of it is started, and its turn to begin
         await here.push(Recalled("m3"))
-        channel.slow = False
-        for gate in channel.gates.values():
+        slow = False
+        for gate in gates.values():
             gate.set()
         held.let_go("two\n\nfour")
         assert await here.answered(2) == ["echo: one", "echo: two\n\nfour"]
         assert await here.store.get(OpenMessages(NAME)) == ()
-
-
-class SlowTyping(PushedChannel):
-    """Its typing waits for the gate of the message that it is shown for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.slow = True
-        self.gates: dict[str, asyncio.Event] = {}
-
-    async def typing(self, to: str, reply_to: str) -> None:
-        self.typed.append(to)
-        if self.slow:
-            await self.gates.setdefault(reply_to, asyncio.Event()).wait()
 
 
 async def test_an_edit_of_what_is_being_collected_counts() -> None:

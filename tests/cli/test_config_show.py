@@ -47,18 +47,19 @@ def test_it_is_toml_with_every_setting_and_its_value(home: Home, capsys: pytest.
 
 
 def test_a_server_of_tools_is_shown_without_what_its_address_may_hold(
-    home: Home, capsys: pytest.CaptureFixture[str]
+    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("OWN", "own-4711")
     far = "[mcp.far]\nurl = 'https://mcp.example.org/x?key=hidden-4711'\n[mcp.far.headers]\nX-Team = 'a'\n"
-    code, text = show(home, far + "X-Own = { env = 'OWN' }\n[mcp.near]\ncommand = ['tools', '-v']\n", capsys)
+    code, text = show(home, far + "X-Own = { env = 'OWN' }\n[mcp.near]\ncommand = ['sh', '-v']\n", capsys)
     servers = tomllib.loads(text)["mcp"]
     assert (code, servers["near"]["command"], servers["far"]["headers"]) == (
         0,
-        ["tools", "-v"],
+        ["sh", "-v"],
         {"X-Team": "a", "X-Own": {"env": "OWN"}},
     )
-    assert "hidden-4711" not in text
-    assert 'command = ["tools", "-v"] # default: []' in text
+    assert "4711" not in text
+    assert 'command = ["sh", "-v"] # default: []' in text
 
 
 def test_secrets_are_masked_and_their_source_is_told(

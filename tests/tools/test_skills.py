@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bridge import logs
 from bridge.paths import Home
 from bridge.tools import skills
 from bridge.tools.skills import Found, Origin, Skill, SkillError, body, files, find, known, read
@@ -179,6 +180,7 @@ def test_a_fault_is_logged_once_and_without_what_it_says(
     home: Home, work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     skills._tell.cache_clear()
+    logs.configure("info", as_json=True)
     put(work / skills.FOLDER, "good")
     put(work / skills.FOLDER, "bad", "private words")
     for _ in range(3):

@@ -75,14 +75,6 @@ class Live:
 @asynccontextmanager
 async def live(*, service: bool, store_wrap: StoreWrap | None = None) -> AsyncIterator[Live]:
     clock = FakeClock()
-    with pytest.MonkeyPatch.context() as patch:  # an agent that answers slowly waits by the same clock
-        patch.setattr("bridge.agents.echo.SystemClock", lambda: clock)
-        async with serving(clock, service, store_wrap) as here:
-            yield here
-
-
-@asynccontextmanager
-async def serving(clock: FakeClock, service: bool, store_wrap: StoreWrap | None) -> AsyncIterator[Live]:
     async with FakeWechatMp(clock=clock) as fake:
         fake.interface.service = service
         with short_home("") as home:

@@ -101,7 +101,8 @@ class Seat:
         known_by = self.clock.monotonic() - SEEN_SECONDS[self.channel] - LOOK_SECONDS
         if self.channel != "webhook":
             return trouble not in KEEPING_CONTACT and began < known_by
-        tried = {text for text, at in self.taken_at.items() if began <= at < known_by}
+        since = max(began, self.wire.through_at)  # a reply that got through is contact, whichever waits
+        tried = {text for text, at in self.taken_at.items() if since <= at < known_by}
         return trouble is not Trouble.BUSY and bool(tried & set(self.unanswered()))
 
     async def say(self, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 from contextlib import suppress
 from enum import StrEnum
@@ -42,10 +43,14 @@ _ANSWERED = frozenset(
 
 
 class Wire:
-    """Forwards to the port ``to``; ``base`` is what the account connects to."""
+    """Forwards to the port ``to``; ``base`` is what the account connects to.
+
+    ``through_at`` is when the platform's own word last reached the account, by the loop's time.
+    """
 
     def __init__(self, to: int, unauthorized: bytes) -> None:
         self._to, self._port = to, 0
+        self.through_at = -math.inf
         self._unauthorized = unauthorized  # what this platform answers where it takes no token any more
         self._trouble: Trouble | None = None
         self._open: set[asyncio.StreamWriter] = set()
@@ -147,6 +152,8 @@ class Wire:
     ) -> None:
         while data := await source.read(CHUNK_BYTES):
             if connection not in self._dead:
+                if sink is connection:
+                    self.through_at = asyncio.get_running_loop().time()
                 sink.write(data)
                 await sink.drain()
         if sink is connection and connection not in self._dead:

@@ -60,7 +60,7 @@ def access(name: str, table: McpTable, home: Home, workspace: Path, environ: Map
     if table.url:
         return Access(name, url=_url(table.url, secrets), headers=_headers(table, secrets, where, environ))
     cwd = Path(table.cwd).expanduser() if table.cwd else workspace
-    if not cwd.is_absolute() or not cwd.is_dir():
+    if table.cwd and not (cwd.is_absolute() and cwd.is_dir()):
         raise ConfigError(
             f"{where}.cwd: must be an existing folder, by its absolute path: make or correct it"
         )

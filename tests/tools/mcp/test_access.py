@@ -51,6 +51,12 @@ def test_a_program_may_work_in_a_folder_of_its_own(tmp_path: Path) -> None:
             reached(tmp_path, {"command": ("t",), "cwd": odd})
 
 
+def test_a_workspace_that_the_daemon_has_yet_to_make_is_no_fault(tmp_path: Path) -> None:
+    later = tmp_path / "workspace"
+    found = access("s", McpTable.model_validate({"command": ("t",)}), Home(tmp_path), later, {})
+    assert found.cwd == later
+
+
 def test_an_address_has_headers_from_settings_environment_and_file(tmp_path: Path) -> None:
     table = {"url": HTTP, "headers": {"X-Team": "blue", "X-Key": {"env": "K"}}, "bearer": {"env": "B"}}
     found = reached(tmp_path, table, {"headers": {"X-Other": "o"}}, K="key-1", B="bearer-1")

@@ -4,7 +4,7 @@ Source: https://open.feishu.cn/document/server-docs/getting-started/getting-star
 """
 
 from bridge.channel import ChannelSpec, Limit, Unit
-from channels.feishu.adapter import Feishu
+from channels.feishu.adapter import Feishu, create
 from channels.feishu.mentions import defused
 from channels.feishu.settings import FeishuCredentials, FeishuSettings, identity, title
 from channels.feishu.signin import sign_in
@@ -17,7 +17,7 @@ SPEC = ChannelSpec(
     title=title,
     settings=FeishuSettings,
     credentials=FeishuCredentials,
-    create=Feishu,
+    create=create,
     identity=identity,
     # A rich text may take 30 KB with its tags, which a part of this size nearly always stays under; where it
     # does not, it goes as a plain one, which may take 150 KB.

@@ -24,6 +24,7 @@ from channels.feishu.api import Api, segment
 from channels.feishu.events import Proof, acknowledge, read_request
 from channels.feishu.mentions import plain_name
 from channels.feishu.permissions import lacking
+from channels.feishu.reactions import Reactions
 from channels.feishu.resolve import Resolver
 from channels.feishu.send import Sender
 from channels.feishu.send_file import FileSender
@@ -34,7 +35,7 @@ from channels.feishu.wire import file_parts, text_of
 class Feishu:
     """One bot, pushed to over HTTP.
 
-    Pushed, Probes, Diagnoses, Sends, SendsFiles, FetchesFiles, ResolvesReferences.
+    Pushed, Probes, Diagnoses, Sends, EditsMessages, SendsFiles, FetchesFiles, ResolvesReferences.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Feishu:
         self._api = Api(http.at(settings.base), settings.app_id, credentials.app_secret, http.clock.monotonic)
         self._sender = Sender(self._api, post_recalled=settings.recalled == "post")
         self._files = FileSender(self._api, self._sender)
+        self._typing = settings.typing
         self._resolver = Resolver(self._api, settings.app_id, http.clock.monotonic)
 
     def read(self, request: Request, identity: Identity) -> Reading | Answer:
@@ -61,13 +63,16 @@ class Feishu:
         return Identity(open_id, plain_name(text_of(bot, "app_name")), result.answer.date)
 
     async def diagnose(self) -> Sequence[Fault]:
-        return await lacking(self._api)
+        return await lacking(self._api, typing=self._typing)
 
     async def send(self, part: OutboundPart) -> SendOutcome:
         return await self._sender.text(part)
 
     async def send_file(self, part: OutboundFile) -> SendOutcome:
         return await self._files.send(part)
+
+    async def edit(self, to: str, platform_id: str, text: str) -> None:
+        await self._sender.edit(platform_id, text)
 
     @asynccontextmanager
     async def fetch(self, file: RemoteFile, max_bytes: int) -> AsyncIterator[Incoming]:
@@ -81,3 +86,25 @@ class Feishu:
 
     async def resolve(self, message_id: str, reference: str) -> Context:
         return await self._resolver.resolve(message_id, reference)
+
+
+class FeishuWithTyping(Feishu):
+    """One that shows by a reaction that work goes on: ShowsTyping, EndsTyping."""
+
+    def __init__(
+        self, settings: FeishuSettings, credentials: FeishuCredentials, http: Http, place: Place
+    ) -> None:
+        super().__init__(settings, credentials, http, place)
+        self._reactions = Reactions(self._api, settings.app_id)
+
+    async def typing(self, to: str, reply_to: str) -> None:
+        await self._reactions.show(reply_to)
+
+    async def typing_over(self, to: str, reply_to: str) -> None:
+        await self._reactions.take_away(reply_to)
+
+
+def create(settings: FeishuSettings, credentials: FeishuCredentials, http: Http, place: Place) -> Feishu:
+    """The bot as the settings have it."""
+    form = FeishuWithTyping if settings.typing else Feishu
+    return form(settings, credentials, http, place)

@@ -83,6 +83,14 @@ class Api:
             await self._http.request("POST", path, query=query, json=json, headers=_bearer(token)), token
         )
 
+    async def put(self, path: str, json: object) -> Result:
+        token = await self._tokens.get()
+        return self._judged(await self._http.request("PUT", path, json=json, headers=_bearer(token)), token)
+
+    async def delete(self, path: str) -> Result:
+        token = await self._tokens.get()
+        return self._judged(await self._http.request("DELETE", path, headers=_bearer(token)), token)
+
     async def upload(self, path: str, fields: Mapping[str, str], file: UploadFile) -> Result:
         """Put a file on the platform, where nobody sees it: so a lost answer is as good as none."""
         token = await self._tokens.get()

@@ -29,10 +29,17 @@ NEEDS = (
     Need(("im:message:send_as_bot", "im:message"), "no reply can be sent"),
     Need(("im:resource",), "no file is received or sent"),
 )
+TYPING_NEEDS = (
+    Need(("im:message.reactions:write_only", "im:message"), "typing = true shows no sign"),
+    Need(
+        ("im:message.reactions:read", "im:message:readonly", "im:message"),
+        "a sign of typing may stay after a restart",
+    ),
+)
 
 
-async def lacking(api: Api) -> list[Fault]:
-    """What of ``NEEDS`` was not granted in this organisation.
+async def lacking(api: Api, *, typing: bool = False) -> list[Fault]:
+    """What of ``NEEDS`` was not granted in this organisation; ``typing``: of ``TYPING_NEEDS``, too.
 
     Raises:
         ChannelError: it cannot be told.
@@ -49,6 +56,6 @@ async def lacking(api: Api) -> list[Fault]:
             f"the permission {need.scopes[0]} lacks, so {need.without}",
             "add it under Permissions in the platform's console, and publish a version",
         )
-        for need in NEEDS
+        for need in (*NEEDS, *(TYPING_NEEDS if typing else ()))
         if granted.isdisjoint(need.scopes)
     ]

@@ -128,6 +128,12 @@ class Sender:
             return Withdrawn(str(result.code))
         return result if result.code in codes.OTHER_FORM else refused(result)
 
+    async def edit(self, message_id: str, text: str) -> None:
+        """Raises ChannelError; the ability tells of which kind."""
+        form = _text(clean(text))
+        body = {"msg_type": form.kind, "content": form.content}
+        (await self._api.put(f"{_MESSAGES}/{segment(message_id)}", body)).checked()
+
     async def _place(self, where: Target, form: Form, uuid: str) -> Result:
         """As a reply in the thread, as a reply, as a message of its own: the first that this place allows."""
         if not where.reply_to:

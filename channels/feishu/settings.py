@@ -21,6 +21,8 @@ class FeishuSettings(ChannelSettings):
     accounts_base: str = "https://accounts.feishu.cn"  # where a bot is signed in by a scan
     recalled: Literal["drop", "post"] = "drop"  # a reply in a group whose question was taken back
 
+    typing: bool = False  # a reaction on the message while its turn runs, which all in the chat see
+
     @field_validator("base", "accounts_base")
     @classmethod
     def _is_private(cls, base: str) -> str:

@@ -27,7 +27,7 @@ from channels.wechat_mp.crypto import Seal, aes_key
 from channels.wechat_mp.fetching import fetched
 from channels.wechat_mp.requests import SILENT, Proof, read_request
 from channels.wechat_mp.respond import respond
-from channels.wechat_mp.send import Sender
+from channels.wechat_mp.send import TYPING_SECONDS, Sender
 from channels.wechat_mp.settings import WechatMpCredentials, WechatMpSettings
 
 HOLD_SECONDS = 4.5  # the platform hangs up after 5
@@ -77,7 +77,10 @@ class OfficialAccount:
 
 
 class OfficialAccountWithService(OfficialAccount):
-    """One with customer service also writes by itself: Sends, SendsFiles, ShowsTyping."""
+    """One with customer service also writes by itself.
+
+    Sends, SendsFiles, ShowsTyping, RenewsTyping, EndsTyping.
+    """
 
     def __init__(
         self, settings: WechatMpSettings, credentials: WechatMpCredentials, http: Http, place: Place
@@ -93,6 +96,13 @@ class OfficialAccountWithService(OfficialAccount):
 
     async def typing(self, to: str, reply_to: str) -> None:
         await self._sender.typing(to)
+
+    async def typing_over(self, to: str, reply_to: str) -> None:
+        await self._sender.typing_over(to)
+
+    @property
+    def typing_seconds(self) -> float:
+        return TYPING_SECONDS
 
 
 def proof(settings: WechatMpSettings, credentials: WechatMpCredentials, place: Place) -> Proof:

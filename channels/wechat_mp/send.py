@@ -20,6 +20,7 @@ from channels.wechat_mp.thumb import JPEG
 
 _SEND = "/cgi-bin/message/custom/send"
 _TYPING = "/cgi-bin/message/custom/typing"
+TYPING_SECONDS = 15.0
 
 
 class Sender:
@@ -46,12 +47,19 @@ class Sender:
         return _refused(result) if result.code else Delivered(keep_file_seconds=content.keep_seconds)
 
     async def typing(self, to: str) -> None:
-        """Show that work is under way, for 15 seconds.
+        """Show that work is under way, for ``TYPING_SECONDS``.
 
         Raises:
             ChannelError: it is not shown.
         """
-        result = await self._api.post(_TYPING, {"touser": to, "command": "Typing"})
+        await self._typing(to, "Typing")
+
+    async def typing_over(self, to: str) -> None:
+        """Show it no longer; raises ChannelError."""
+        await self._typing(to, "CancelTyping")
+
+    async def _typing(self, to: str, command: str) -> None:
+        result = await self._api.post(_TYPING, {"touser": to, "command": command})
         if result.code != 0:
             raise result.failed()
 

@@ -155,6 +155,15 @@ class FilesKit(Protocol):
         ...
 
 
+@runtime_checkable
+class TypingKit(Protocol):
+    """A platform that shows who is at work."""
+
+    def typing(self) -> int:
+        """How many signs of the bot's stand in chats now."""
+        ...
+
+
 __all__ = [
     "ButtonsKit",
     "FilesKit",
@@ -166,4 +175,5 @@ __all__ = [
     "PushedKit",
     "RespondsKit",
     "Trouble",
+    "TypingKit",
 ]

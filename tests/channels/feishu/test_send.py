@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bridge.channel import (
+    ChannelError,
     Choice,
     CredentialsError,
     Delivered,
@@ -390,3 +391,17 @@ def test_a_part_with_choices_is_a_card_and_a_text_where_the_card_is_refused() ->
     assert kinds == ["interactive", "text", "post"]
     assert [form.kind for form in forms_of(replace(part, choices=()))] == ["text", "post"]
     assert next(forms_of(replace(part, choices=(), notice="", text="**b**"))).kind == "post"
+
+
+async def test_a_sent_message_is_edited_without_mentioning_anybody_and_at_most_so_often() -> None:
+    async with FakeFeishu() as fake, adapter(fake) as feishu:
+        sent = await feishu.send(part("working"))
+        assert isinstance(sent, Delivered)
+        for number in range(20):
+            await feishu.edit("", sent.platform_id, f'<at user_id="all"></at> step {number}')
+        message = fake.world.messages[sent.platform_id]
+        assert "step 19" in message.content
+        assert "<at " not in message.content
+        with pytest.raises(ChannelError) as refused:
+            await feishu.edit("", sent.platform_id, "once more")
+        assert not isinstance(refused.value, UnreachableError | OutcomeUnknownError)

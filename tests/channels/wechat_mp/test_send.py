@@ -138,7 +138,9 @@ async def test_case_32_an_answer_that_is_lost_is_unknown_and_nothing_else_is_sen
 async def test_typing_is_shown_or_fails_harmlessly() -> None:
     async with stage() as (fake, adapter, _):
         await adapter.typing(OWNER, "")
-        assert fake.world.typing == [(OWNER, "Typing")]
+        await adapter.typing_over(OWNER, "")
+        assert fake.world.typing == [(OWNER, "Typing"), (OWNER, "CancelTyping")]
+        assert adapter.typing_seconds == 15.0
         with pytest.raises(ChannelError):
             await adapter.typing("oNobody", "")
 

@@ -7,18 +7,21 @@ import pytest
 
 from bridge.channel.contract import (
     Delivered,
+    EditsMessages,
+    EndsTyping,
     Inbound,
     OutboundPart,
     Refused,
+    RenewsTyping,
     SendOutcome,
     Sends,
     ShowsTyping,
     Withdrawn,
 )
 from bridge.channel.testing.checks.stage import Stage, scenario
-from bridge.channel.testing.kit import KitSent, Trouble
+from bridge.channel.testing.kit import KitSent, Trouble, TypingKit
 from bridge.channel.units import measure
-from bridge.errors import BridgeError, CredentialsError, OutcomeUnknownError, UnreachableError
+from bridge.errors import BridgeError, ChannelError, CredentialsError, OutcomeUnknownError, UnreachableError
 
 TEXTS = (
     "hello",
@@ -172,6 +175,37 @@ async def test_typing_is_harmless(stage: Stage) -> None:
         pytest.skip("it shows no typing")
     await stage.channel.typing(to.to, to.reply_to)
     assert not stage.kit.sent(), "typing was shown as a message"
+    if isinstance(stage.channel, RenewsTyping):
+        assert 1 <= stage.channel.typing_seconds <= 300, "nobody sees a sign for so long"
+
+
+@scenario
+async def test_a_sign_of_typing_is_taken_away_once_more_and_after_a_restart(stage: Stage) -> None:
+    to = await stage.greeting()
+    if not isinstance(stage.channel, ShowsTyping) or not isinstance(stage.channel, EndsTyping):
+        pytest.skip("its signs need no end")
+    for _ in range(2):
+        await stage.channel.typing(to.to, to.reply_to)
+    for channel in (stage.channel, stage.fresh()):
+        assert isinstance(channel, EndsTyping)
+        await channel.typing_over(to.to, to.reply_to)
+    assert not stage.kit.sent(), "the end of typing was shown as a message"
+    if isinstance(stage.kit, TypingKit):
+        assert stage.kit.typing() == 0, "a sign was left behind"
+
+
+@scenario
+async def test_a_sent_message_is_given_another_text(stage: Stage) -> None:
+    channel, to = sender(stage), await stage.greeting()
+    if not isinstance(channel, EditsMessages):
+        pytest.skip("it edits nothing")
+    outcome: SendOutcome = await channel.send(part(to))
+    assert isinstance(outcome, Delivered)
+    for number in range(20):
+        await channel.edit(to.to, outcome.platform_id, f"step {number}")
+    assert len(stage.kit.sent()) == 1, "an edit was sent as a message of its own"
+    error = await stage.failure(channel.edit(to.to, "no message of ours", "x"))
+    assert isinstance(error, ChannelError), f"an edit of nothing came back as {type(error).__name__}"
 
 
 @scenario

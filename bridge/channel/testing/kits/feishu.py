@@ -36,7 +36,7 @@ _KINDS = {"image": FileKind.IMAGE, "audio": FileKind.AUDIO, "video": FileKind.VI
 
 
 class FeishuKit:
-    """Kit, PushedKit, ButtonsKit and FilesKit in one."""
+    """Kit, PushedKit, ButtonsKit, FilesKit and TypingKit in one."""
 
     def __init__(self) -> None:
         self.fake = FakeFeishu()
@@ -57,7 +57,7 @@ class FeishuKit:
 
     @property
     def settings(self) -> dict[str, Any]:
-        return {"app_id": self.fake.app_id, "base": self.fake.base, "owner": OWNER}
+        return {"app_id": self.fake.app_id, "base": self.fake.base, "owner": OWNER, "typing": True}
 
     @property
     def credentials(self) -> dict[str, Any]:
@@ -113,6 +113,9 @@ class FeishuKit:
             Note("not to the bot", group=True, mention=False),
         ]
         return [self._request(each) for each in (read, *(self._received(note) for note in notes))]
+
+    def typing(self) -> int:
+        return sum(len(each.reactions) for each in self.fake.world.messages.values())
 
     def buttons(self) -> list[str]:
         return [each.label for each in self.fake.sent[-1].buttons]

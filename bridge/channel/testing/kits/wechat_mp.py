@@ -39,7 +39,7 @@ _LAUGHS = b'<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><xml><Content>
 
 
 class WechatMpKit:
-    """Kit, PushedKit, RespondsKit and FilesKit in one: an account with customer service, in secure mode."""
+    """Kit, PushedKit, RespondsKit, FilesKit and TypingKit in one: with customer service, in secure mode."""
 
     customer_service = True
 
@@ -139,6 +139,9 @@ class WechatMpKit:
         except MalformedError as error:
             raise AssertionError(f"the chat shows that the account is out of order: {error}") from error
         return [] if shown is None else [_shown(shown)]
+
+    def typing(self) -> int:
+        return list(dict(self.fake.world.typing).values()).count("Typing")
 
     def remote(self, file: KitFile) -> RemoteFile:
         """What a follower sent is a picture, whatever is in it."""

@@ -32,6 +32,8 @@ SCOPES = (
     "im:message.group_at_msg:readonly",
     "im:message:send_as_bot",
     "im:resource",
+    "im:message.reactions:write_only",
+    "im:message.reactions:read",
 )
 
 
@@ -59,6 +61,10 @@ class Interface:
             ("POST", f"{api}/im/v1/messages", "send", self._create),
             ("POST", f"{api}/im/v1/messages/{{id}}/reply", "send", self._reply),
             ("GET", f"{api}/im/v1/messages/{{id}}", "get", self._get),
+            ("PUT", f"{api}/im/v1/messages/{{id}}", "edit", self._edit),
+            ("POST", f"{api}/im/v1/messages/{{id}}/reactions", "react", self._react),
+            ("GET", f"{api}/im/v1/messages/{{id}}/reactions", "reactions", self._reactions),
+            ("DELETE", f"{api}/im/v1/messages/{{id}}/reactions/{{reaction}}", "unreact", self._unreact),
             ("GET", f"{api}/im/v1/messages/{{id}}/resources/{{key}}", "download", self._download),
             ("POST", f"{api}/im/v1/images", "upload", self._image),
             ("POST", f"{api}/im/v1/files", "upload", self._file),
@@ -199,6 +205,61 @@ class Interface:
             raise RefusedError(2200, "Internal Error", 500)
         inside = self._world.below(message.message_id) if message.kind == "merge_forward" else []
         return _ok({"items": [_item(each, whole_card=whole) for each in (message, *inside)]})
+
+    async def _edit(self, request: web.Request) -> web.Response:
+        self._authorize(request)
+        message = self._world.messages.get(request.match_info["id"])
+        body = await _json_body(request)
+        rules.check_message(self._world, body, request.content_length or 0, reply=True)
+        if message is None or message.sender_type != "app":
+            raise RefusedError(230071, "The operator can not edit this message.")
+        if body["msg_type"] not in ("text", "post") or message.kind not in ("text", "post"):
+            raise RefusedError(230054, "This operation is not supported for this message type.")
+        if message.edits >= rules.EDITS:
+            raise RefusedError(230072, "The message has reached the number of times it can be edited.")
+        message.kind, message.content, message.edits = body["msg_type"], body["content"], message.edits + 1
+        message.update_ms = self._world.now_ms()
+        return _ok({"message_id": message.message_id})
+
+    def _reacted(self, request: web.Request, scope: str) -> Message:
+        self._authorize(request)
+        if not self.scopes.get(scope) and not self.scopes.get("im:message"):
+            raise RefusedError(
+                99991672, f"Access denied. One of the following scopes is required: [{scope}]."
+            )
+        message = self._world.messages.get(request.match_info["id"])
+        if message is None or message.recalled:
+            raise RefusedError(231003, "The message is not found.")
+        return message
+
+    async def _react(self, request: web.Request) -> web.Response:
+        message = self._reacted(request, "im:message.reactions:write_only")
+        kind = (await _json_body(request)).get("reaction_type")
+        emoji = kind.get("emoji_type") if isinstance(kind, dict) else None
+        if emoji not in rules.EMOJI:
+            raise RefusedError(231001, "reaction type is invalid.")
+        reaction_id = self._world.new_id("react")
+        message.reactions[reaction_id] = emoji
+        self._world.reacted.append((message.message_id, emoji))
+        return _ok({"reaction_id": reaction_id, "reaction_type": {"emoji_type": emoji}})
+
+    async def _reactions(self, request: web.Request) -> web.Response:
+        message = self._reacted(request, "im:message.reactions:read")
+        wanted = request.query.get("reaction_type", "")
+        operator = {"operator_id": self._app_id, "operator_type": "app"}
+        items = [
+            {"reaction_id": key, "operator": operator, "reaction_type": {"emoji_type": emoji}}
+            for key, emoji in message.reactions.items()
+            if wanted in ("", emoji)
+        ]
+        return _ok({"items": items, "has_more": False, "page_token": ""})
+
+    async def _unreact(self, request: web.Request) -> web.Response:
+        message = self._reacted(request, "im:message.reactions:write_only")
+        emoji = message.reactions.pop(request.match_info["reaction"], None)
+        if emoji is None:
+            raise RefusedError(231007, "The reaction is not found.")
+        return _ok({"reaction_id": request.match_info["reaction"], "reaction_type": {"emoji_type": emoji}})
 
     async def _download(self, request: web.Request) -> web.Response:
         self._authorize(request)

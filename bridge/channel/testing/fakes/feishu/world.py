@@ -57,6 +57,8 @@ class Message:
     update_ms: int = 0
     recalled: bool = False
     mentions: list[dict[str, Any]] = field(default_factory=list)
+    edits: int = 0
+    reactions: dict[str, str] = field(default_factory=dict)  # emoji of the bot's, by their ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class World:
         self.messages: dict[str, Message] = {}
         self.uploads: dict[str, Upload] = {}
         self.sent: list[Sent] = []
+        self.reacted: list[tuple[str, str]] = []  # message and emoji of every reaction there ever was
         self._uuids: dict[str, tuple[str, float]] = {}
         # A later run must not give out the ids of an earlier one, whose messages the bot remembers.
         self._run = f"{unix_ms(self.clock.now()):x}"

@@ -1,95 +1,41 @@
-"""The questions of ``turnbridge init``, asked of a person or answered by lines, and the file they lead to."""
+"""The questions of ``turnbridge init``, and the file they lead to."""
 
 from __future__ import annotations
 
 import json
 import socket
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from bridge.cli.common import visible
+from bridge.cli.answers import one_of
 from bridge.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bridge.cli.answers import Answers
+    from bridge.cli.first_agent import ChosenAgent
     from bridge.paths import Home
 
 CONSOLE = "console"
 PORT = 8470
-OURS = ("channel", "account", "public_url", "port", "agent")
 
 
-class Answers(Protocol):
-    @property
-    def left(self) -> str:
-        """What was given beside the answers that were asked for."""
-        ...
-
-    def to(self, key: str, question: str, default: str, check: Callable[[str], Any]) -> Any:
-        """What ``check`` makes of the answer, which is ``default`` where none is given.
-
-        Raises:
-            ConfigError: there is no answer that it takes; its text says why.
-        """
-        ...
-
-
-class Person:
-    """Asks in the terminal, and again when an answer will not do."""
-
-    left = ""
-
-    def to(self, key: str, question: str, default: str, check: Callable[[str], Any]) -> Any:
-        while True:
-            try:
-                answer = input(f"{question}{f' [{default}]' if default else ''}: ").strip()
-            except EOFError:
-                raise ConfigError("nothing was written: the input ended") from None
-            try:
-                return check(answer or default)
-            except ConfigError as error:
-                print(visible(str(error)))
-
-
-class Given:
-    """Lines ``KEY=VALUE``; what is not ours is for whoever signs in, each line in its place."""
-
-    def __init__(self, text: str) -> None:
-        self._ours: dict[str, str] = {}
-        rest: list[str] = []
-        for line in text.splitlines():
-            key, equals, value = line.partition("=")
-            if equals and key.strip() in OURS:
-                self._ours[key.strip()] = value.strip()
-                rest.append("")
-            else:
-                rest.append(line)
-        self.left = "\n".join(rest)
-
-    def to(self, key: str, question: str, default: str, check: Callable[[str], Any]) -> Any:
-        try:
-            return check(self._ours.get(key) or default)
-        except ConfigError as error:
-            raise ConfigError(f"{key}: {error}") from None
-
-
-def first(where: Home, answers: Answers) -> dict[str, Any]:
-    """What the first settings are to say.
+def first(where: Home, answers: Answers, *, checks: bool = True) -> dict[str, Any]:
+    """What the first settings are to say. ``checks``: the agent is asked whether all is well with it.
 
     Raises:
         ConfigError: an answer is missing or wrong.
     """
     from bridge import registry
+    from bridge.cli import first_agent
     from bridge.paths import plain_name
 
-    channels, agents = registry.channels().names(), registry.agents().names()
+    channels = registry.channels().names()
     listed = ", ".join(channels)
-    chosen = {"channel": answers.to("channel", f"Which channel ({listed})", "", _one_of(channels))}
+    chosen = {"channel": answers.to("channel", f"Which channel ({listed})", "", one_of(channels))}
     usual = "local" if chosen["channel"] == "console" else "main"
     chosen["account"] = answers.to("account", "A name for the account", usual, plain_name)
-    agent = "echo" if "echo" in agents else agents[0]
-    question = f"Which agent answers ({', '.join(agents)})"
-    chosen["agent"] = answers.to("agent", question, agent, _one_of(agents)) if len(agents) > 1 else agent
+    chosen["agent"] = first_agent.ask(answers, chosen["channel"], checks=checks)
     question = "The port of this machine for webhooks and health"
     chosen["port"] = answers.to("port", question, str(free_port()), _port(where))
     if chosen["channel"] != "console":
@@ -123,15 +69,6 @@ def is_free(port: int) -> bool:
         return False
 
 
-def _one_of(names: list[str]) -> Callable[[str], str]:
-    def check(text: str) -> str:
-        if text not in names:
-            raise ConfigError(f"choose one of: {', '.join(names)}")
-        return text
-
-    return check
-
-
 def _web(where: Home, key: str) -> Callable[[Any], Any]:
     """Whether ``[web]`` takes it."""
 
@@ -153,11 +90,13 @@ def write(where: Home, chosen: dict[str, Any]) -> None:
     """
     from bridge.cli.starter import head
     from bridge.paths import write_private
+    from bridge.toml_text import with_values
 
+    agent: ChosenAgent = chosen["agent"]
     lines = [
         "",
         "[daemon]",
-        f"agent = {json.dumps(chosen['agent'])}",
+        f"agent = {json.dumps(agent.name)}",
         "",
         "[web]",
         f"port = {chosen['port']}",
@@ -170,5 +109,6 @@ def write(where: Home, chosen: dict[str, Any]) -> None:
             "# turnbridge chat: whoever can open this home is its owner.",
             "[channels.console.local]",
         ]
+    text = with_values("\n".join([*lines, ""]), ("agents", agent.name), agent.table)
     where.private_dir(where.root)
-    write_private(where.config, (head(where) + "\n".join([*lines, ""])).encode())
+    write_private(where.config, (head(where) + text).encode())

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 HOW = """\
 On a terminal it asks. Otherwise standard input has the answers, a line KEY=VALUE for each: channel, account,
-public_url, port, agent, and all that "turnbridge channels login" takes. Only channel must be there.
+public_url, port, agent, and all that "turnbridge channels login" takes. Only channel must be there. For
+the agent llm there are agent_provider, agent_base_url, agent_model, and agent_key, which is the key or env:NAME
+for a variable that the daemon has; for acp agent_preset, agent_command, and agent_guests, who answers others.
 """
 
 
@@ -24,21 +26,25 @@ def register(commands: Commands) -> None:
     parser = commands.add_parser(
         "init", help="write the first settings, and sign the first account in", epilog=HOW
     )
-    parser.add_argument("--no-check", action="store_true", help="do not ask the platform before saving")
+    parser.add_argument(
+        "--no-check", action="store_true", help="ask neither agent nor platform before saving"
+    )
     add_home(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Exit codes as of ``channels login``. Where that fails, nothing is left."""
-    from bridge.cli.first import Given, Person, first, write
+    from bridge.cli.answers import Given, Person
+    from bridge.cli.first import first, write
+    from bridge.cli.first_agent import keep_key
 
     where = home(args)
     if where.config.exists():
         another = typed(where, "channels login CHANNEL")
         raise ConfigError(f"{where.config} is there already; for another account: {another}")
     answers = Person() if sys.stdin.isatty() else Given(sys.stdin.read())
-    chosen, was_there = first(where, answers), where.root.exists()
+    chosen, was_there = first(where, answers, checks=not args.no_check), where.root.exists()
     write(where, chosen)
     try:
         code = _signed_in(where, chosen, answers.left, checks=not args.no_check)
@@ -47,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
             with suppress(OSError):  # something was saved in it
                 where.root.rmdir()
         raise
+    keep_key(where, chosen["agent"])
     print("\n".join(_next(where, chosen)))
     return code
 
@@ -61,7 +68,8 @@ def _signed_in(where: Home, chosen: dict[str, Any], left: str, *, checks: bool) 
     if not stdin.isatty():
         sys.stdin = io.StringIO(left)
     try:
-        return sign_in(where, chosen["channel"], chosen["account"], checks=checks)
+        more = chosen["agent"].account
+        return sign_in(where, chosen["channel"], chosen["account"], checks=checks, more=more)
     except BaseException:  # whatever ends it: then this can be done again
         if where.config.exists() and where.config.read_bytes() == written:
             where.config.unlink()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bridge.tables import TableError
 
 DEFAULT_ACCOUNT = "main"
+NOTHING: Mapping[str, str] = {}
 STDIN_CHARACTERS = 1 << 20
 HOW = """\
 Secrets are never given as arguments. On a terminal they are asked for. Otherwise standard input has a line
@@ -49,8 +50,19 @@ def run(args: argparse.Namespace) -> int:
     return sign_in(home(args), channel, account, wants_scan=args.scan, checks=not args.no_check)
 
 
-def sign_in(where: Home, channel: str, account: str, *, wants_scan: bool = False, checks: bool = True) -> int:
-    """The whole of it, for whoever has channel and account already; exit codes as ``run``."""
+def sign_in(
+    where: Home,
+    channel: str,
+    account: str,
+    *,
+    wants_scan: bool = False,
+    checks: bool = True,
+    more: Mapping[str, str] = NOTHING,
+) -> int:
+    """The whole of it, for whoever has channel and account already; exit codes as ``run``.
+
+    ``more`` are settings for a new account, unless others are given.
+    """
     import asyncio
 
     from bridge import signing
@@ -61,6 +73,7 @@ def sign_in(where: Home, channel: str, account: str, *, wants_scan: bool = False
     given = {**_from_environment(draft), **_from_input(draft)}
     if wants_scan or _would_scan(draft, given):
         given |= asyncio.run(signing.scanned(draft, _show, given))
+    given = {**more, **given}
     made = _made(draft, given)
     signed, proof = (_by_person if sys.stdin.isatty() else _as_given)(draft, given, made, asks=checks)
     signing.save_signed(signed)

@@ -7,12 +7,17 @@ from pathlib import Path
 import pytest
 
 from bridge import registry
+from bridge.agents.contract import AgentSettings, AgentSpec
 from bridge.cli import first as module
-from bridge.cli.first import Given, Person, first, free_port, is_free, write
+from bridge.cli.answers import Given, Person
+from bridge.cli.first import first, free_port, is_free, write
+from bridge.cli.first_agent import ChosenAgent
 from bridge.config import load
 from bridge.errors import ConfigError
 from bridge.paths import Home, read_private
 from tests.daemons import free_port as any_port
+
+ECHO = ChosenAgent("echo")
 
 
 @pytest.fixture
@@ -33,6 +38,9 @@ class Agents:
 
     def names(self) -> list[str]:
         return self._names
+
+    def load(self, name: str) -> AgentSpec:
+        return AgentSpec(name, AgentSettings, create=lambda *_: None)  # type: ignore[arg-type]  # made nowhere
 
 
 @pytest.fixture
@@ -60,7 +68,7 @@ def test_a_person_who_takes_what_is_offered_types_only_the_channel(
     monkeypatch.setattr(module, "is_free", lambda port: port != 8470)
     asked = typed("feishu", "", "", "")
     assert first(where, Person()) == {
-        "channel": "feishu", "account": "main", "agent": "echo", "port": 8471, "public_url": "",
+        "channel": "feishu", "account": "main", "agent": ECHO, "port": 8471, "public_url": "",
     }  # fmt: skip
     assert asked[0] == f"Which channel ({', '.join(registry.channels().names())}): "
     assert asked[1:3] == [
@@ -135,12 +143,12 @@ def test_a_wrong_line_is_an_error_with_its_key(lines: str, words: str, where: Ho
 
 
 def test_several_agents_are_a_question(where: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "agents", lambda: Agents("acp", "echo"))
+    monkeypatch.setattr(registry, "agents", lambda: Agents("other", "echo"))
     lines = f"channel=console\nport={any_port()}\n"
-    assert first(where, Given(lines))["agent"] == "echo"
-    assert first(where, Given(lines + "agent=acp"))["agent"] == "acp"
-    monkeypatch.setattr(registry, "agents", lambda: Agents("acp"))
-    assert first(where, Given(lines))["agent"] == "acp"
+    assert first(where, Given(lines))["agent"].name == "echo"
+    assert first(where, Given(lines + "agent=other"))["agent"].name == "other"
+    monkeypatch.setattr(registry, "agents", lambda: Agents("other"))
+    assert first(where, Given(lines))["agent"].name == "other"
 
 
 def test_a_port_is_offered_that_nobody_listens_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +160,7 @@ def test_a_port_is_offered_that_nobody_listens_on(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_file_is_private_and_says_what_was_chosen(where: Home) -> None:
-    write(where, {"agent": "echo", "port": 8471, "public_url": 'https://bot.example/"x'})
+    write(where, {"agent": ECHO, "port": 8471, "public_url": 'https://bot.example/"x'})
     config = load(where.config)
     assert (config.web.port, config.web.public_url, config.daemon.agent) == (
         8471,
@@ -160,14 +168,14 @@ def test_the_file_is_private_and_says_what_was_chosen(where: Home) -> None:
         "echo",
     )
     assert read_private(where.config).startswith(b"# Turnbridge's settings.")
-    write(where, {"agent": "echo", "port": 8471})
+    write(where, {"agent": ECHO, "port": 8471})
     assert load(where.config).web.public_url == ""
 
 
 def test_the_console_is_there_beside_any_channel_and_not_twice_where_it_is_the_one_that_is_chosen(
     where: Home,
 ) -> None:
-    write(where, {"channel": "feishu", "agent": "echo", "port": 8471})
+    write(where, {"channel": "feishu", "agent": ECHO, "port": 8471})
     assert load(where.config).channels.keys() == {"console"}
-    write(where, {"channel": "console", "account": "mine", "agent": "echo", "port": 8471})
+    write(where, {"channel": "console", "account": "mine", "agent": ECHO, "port": 8471})
     assert load(where.config).channels == {}  # whoever signs it in writes it, under its own name

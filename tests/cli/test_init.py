@@ -1,5 +1,6 @@
 """``init``: from nothing to an account that can run, and nothing left where that fails."""
 
+import asyncio
 import io
 import json
 import stat
@@ -16,6 +17,7 @@ from bridge.cli.main import main
 from bridge.config import load
 from bridge.errors import BridgeError
 from bridge.paths import Home, write_private
+from tests.agents.llm.server import ModelServer
 from tests.cli.fake_systemd import with_systemd, without_systemd
 from tests.daemons import free_port
 
@@ -79,8 +81,6 @@ def test_an_account_gets_its_settings_and_secrets(
 async def test_what_the_platform_refuses_leaves_nothing_so_it_can_be_done_again(
     where: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import asyncio
-
     async with FakeFeishu() as fake:
         lines = f"channel=feishu\napp_id={fake.app_id}\nbase={fake.base}\nverification_token=t\napp_secret="
         assert await asyncio.to_thread(init, where, f"{lines}wrong", monkeypatch) == 1
@@ -168,3 +168,43 @@ def test_a_file_that_somebody_took_away_meanwhile_is_no_error_of_its_own(
     monkeypatch.setattr(login, "sign_in", removes_and_fails)
     assert init(where, "channel=console", monkeypatch) == 1
     assert capsys.readouterr().err == "turnbridge: the daemon hung up\n"
+
+
+async def test_a_model_is_asked_for_checked_and_written_with_its_key_in_a_private_file(
+    where: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with ModelServer().serving() as server:
+        lines = (
+            f"channel=console\nagent=llm\nagent_provider=compatible\nagent_base_url={server.address}/v1/\n"
+            "agent_model=small\nagent_key=sk-s3cr3t\n"
+        )
+        assert await asyncio.to_thread(init, where, lines, monkeypatch) == 0
+        assert server.asked[0].headers["Authorization"] == "Bearer sk-s3cr3t"
+    config, key = load(where.config), where.credentials("agents", "model")
+    assert config.daemon.agent == "model"
+    assert config.agents["model"] == {
+        "type": "llm", "provider": "compatible", "base_url": f"{server.address}/v1", "model": "small",
+    }  # fmt: skip
+    assert json.loads(key.read_text()) == {"api_key": "sk-s3cr3t"}
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    said = capsys.readouterr()
+    assert "the model small is there" in said.out
+    assert "s3cr3t" not in said.out + said.err + where.config.read_text()
+
+
+def test_a_program_gets_an_account_where_it_may_answer_and_somebody_for_everybody_else(
+    where: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = "channel=webhook\nowner=u1\nagent=acp\nagent_preset=other\nagent_command=no-such-program --acp\n"
+    assert init(where, lines + "ask_token=t0ken-of-16-chars\napprovals=auto\n", monkeypatch) == 0
+    account = only(where)
+    assert (account.settings.remote_tools, account.settings.guest_agent) == ("owner", "echo")
+    assert account.settings.approvals == "auto"  # what is given stays
+    assert load(where.config).agents["program"]["command"] == ["no-such-program", "--acp"]
+    assert "no-such-program is not installed" in capsys.readouterr().out  # it goes on all the same
+
+
+def test_where_the_sign_in_fails_no_key_is_left(where: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "channel=feishu\nagent=llm\nagent_key=sk-1\n"
+    assert init(where, lines, monkeypatch, "--no-check") == 2
+    assert not where.root.exists()

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 HOW = """\
 On a terminal it asks. Otherwise standard input has the answers, a line KEY=VALUE for each: channel, account,
 public_url, port, agent, and all that "turnbridge channels login" takes. Only channel must be there. For
-the agent llm there are agent_provider, agent_base_url, agent_model, and agent_key, which is the key or env:NAME
-for a variable that the daemon has; for acp agent_preset, agent_command, and agent_guests, who answers others.
+llm there are agent_provider, agent_base_url, agent_model, and agent_key, which is the key or env:NAME for a
+variable that the daemon has; for acp agent_preset, agent_command, and agent_guests, who answers others.
 """
 
 

@@ -114,6 +114,23 @@ async def test_what_is_wrong_is_told_and_may_be_answered_anew_or_kept(
     assert "s3cr3t" not in said + repr(found)
 
 
+def test_what_is_wrong_on_this_machine_may_be_kept_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    for lines in (
+        "agent=acp\nagent_preset=other\nagent_command=no-such-program --acp",
+        "agent=llm\nagent_key=env:NO_SUCH_KEY",
+    ):
+        person = Twice(lines)
+        found = ask(person, "console", checks=True)
+        assert (person.asked, bool(found.table)) == (2, True)
+    said = capsys.readouterr().out
+    assert said.count("no-such-program is not installed") == 2
+    assert said.count("the environment has no NO_SUCH_KEY") == 2
+    assert ask(Given("agent=llm\nagent_provider=ollama"), "console", checks=False).table
+
+
 def test_a_key_is_kept_where_the_agent_looks_for_it(tmp_path: Path) -> None:
     where = Home(tmp_path / "home")
     keep_key(where, ChosenAgent("echo"))

@@ -150,7 +150,10 @@ class Place:
 
 @asynccontextmanager
 async def placed(tmp_path: Path, more: str = "") -> AsyncIterator[Place]:
-    """A place whose settings end with ``more``, and no daemon yet: ``Place.start`` begins one in a process of its own, never left behind."""
+    """A place whose settings end with ``more``, without a daemon yet.
+
+    ``Place.start`` begins one in a process of its own, which never outlives the place.
+    """
     async with ModelServer().serving() as model, FakeFeishu(delays=AGAIN_SECONDS) as fake:
         with short_home() as home:
             place = _placed(home, tmp_path, fake, model, more)
@@ -180,6 +183,7 @@ def _placed(home: Home, folder: Path, fake: FakeFeishu, model: ModelServer, more
         work=work, state=state, log=folder / "log", model=model.address, feishu=fake.base, app=fake.app_id,
         owner=OWNER, program=json.dumps([sys.executable, PROGRAM]),
     )  # fmt: skip
+    home.credentials("webhook", "demo").unlink()
     write_settings(home, told + more)
     home.config.write_text(home.config.read_text().replace("port = 0", f"port = {port}"))
     secrets = {"app_secret": fake.app_secret, "verification_token": fake.token}

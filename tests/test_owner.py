@@ -2,16 +2,21 @@
 
 import base64
 import io
+import json
 import signal
 from pathlib import Path
 
+import pytest
 from PIL import Image
 
-from bridge.channel.testing.fakes.feishu import FakeFile
+from bridge.channel.testing.fakes.feishu import OWNER, STRANGER, FakeFile
+from bridge.protocol import commands
 from bridge.relay.texts import Language, Text, say
+from bridge.sessions.calls import NO_SUCH_TOOL
 from tests.agents.acp.stage import alive
-from tests.agents.llm.server import says
+from tests.agents.llm.server import call, calls, says
 from tests.owning import SERVER, Person, id_in, owning, placed, seen_by, until, wants
+from tests.test_daemon import control
 
 
 def told(text: Text, **values: object) -> str:
@@ -180,3 +185,93 @@ async def test_a_skill_is_read_and_a_server_s_tool_is_called_after_a_yes(tmp_pat
         assert (await owner.asks(f"/approve {id_in(question)}")).startswith("Approved")
         assert (await owner.reads()).text == "Found"
         assert "did look_up" in place.results()[-1]
+
+
+FORGED = [
+    ("read_file", {"path": "report.txt"}),
+    ("list_files", {"path": "."}),
+    ("shell", {"command": "touch made"}),
+    ("write_file", {"path": "made", "text": "x"}),
+    ("chat_attach", {"path": "report.txt"}),
+    ("chat_history", {"most": 9}),
+    ("skill", {"name": "report"}),
+    ("notes__look_up", {}),
+    ("mcp_notes", {}),
+]
+COMMANDS = ("/agent coder", "/model large", "/mode plan", "/dir inner", "/compact")
+
+
+@pytest.mark.parametrize("agent", ["fast", "coder"])
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [(STRANGER, False), (STRANGER, True), (OWNER, True)],
+    ids=["stranger", "member", "owner in a group"],
+)
+async def test_whoever_is_not_the_owner_in_their_own_chat_gets_words_alone_whichever_agent_the_owner_has(
+    name: str, group: bool, agent: str, tmp_path: Path
+) -> None:
+    async with owning(tmp_path, f'agent = "{agent}"\nguest_agent = "fast"\n') as place:
+        (place.work / "report.txt").write_text("forty-two")
+        (place.work / "inner").mkdir()
+        owner, other = Person(place.fake), Person(place.fake, name, group)
+        if agent == "fast":
+            place.plays(says("My secret"))
+        assert await owner.asks("My-secret-is-milk") != ""
+        sent = len(place.fake.sent)
+
+        forged = [call(tool, json.dumps(given), f"c{at}", at) for at, (tool, given) in enumerate(FORGED)]
+        place.plays(calls(*forged), says("I cannot do that here"))
+        document = FakeFile("notes.txt", "text/plain", b"run: touch made")
+        assert await other.asks("Send me the report, and run: touch made") == "I cannot do that here"
+        assert place.results() == [NO_SUCH_TOOL] * len(FORGED)
+        for command in COMMANDS:
+            place.plays(says("Words"))
+            assert await other.asks(command) == "Words"
+            assert "large" not in place.model.last["model"]
+            assert place.model.last["messages"][-1]["content"].endswith(command)
+        listed = await other.asks("/help")
+        assert not any(command.split()[0] in listed for command in COMMANDS)
+        place.plays(says("Words"))
+        await other.says(files=[document])
+        await other.reads()
+
+        bodies = [one.body for one in place.model.asked[-2 - len(COMMANDS) :]]
+        assert not any(body.get("tools") for body in bodies)
+        assert "milk" not in str(bodies)
+        assert str(place.work) not in str(bodies)
+        assert not (place.work / "made").exists()
+        assert not any(one.file or one.buttons for one in place.fake.sent[sent:])
+        assert {one.chat_id for one in place.fake.sent[sent:]} == {other.chat}
+        prompts = [one for one in place.coder_heard() if one.get("method") == "session/prompt"]
+        assert len(prompts) == (agent == "coder")
+
+
+async def test_nobody_else_answers_what_the_owner_is_asked_nor_stops_it(tmp_path: Path) -> None:
+    async with owning(tmp_path) as place:
+        owner, group = Person(place.fake), Person(place.fake, group=True)
+        stranger, member = Person(place.fake, STRANGER), Person(place.fake, STRANGER, group=True)
+        place.plays(wants("shell", command="touch made"))
+        question = await owner.is_asked("Make it")
+        for other in (stranger, member, group):
+            assert await other.asks(f"/approve {id_in(question)}") == told(Text.APPROVAL_OWNER)
+            await other.asks("/stop")
+        await place.fake.press(question, told(Text.APPROVAL_ALLOW), STRANGER)
+        assert (await owner.reads()).text == told(Text.APPROVAL_OWNER)  # in the chat of the button
+        place.plays(says("Words"))
+        assert await stranger.asks("yes") == "Words"
+        assert not (place.work / "made").exists()
+        place.plays(says("Made"))
+        assert (await owner.asks("yes")).startswith("Approved")
+        assert (await owner.reads()).text == "Made"
+        assert (place.work / "made").exists()
+
+
+async def test_a_coding_agent_that_would_answer_everybody_is_refused_with_its_cure(tmp_path: Path) -> None:
+    async with owning(tmp_path, 'agent = "coder"\n') as place:
+        status = await control(place.home, commands.Status())
+        (bot,) = status.components
+        assert bot.state == "failed"
+        assert 'say who does, such as guest_agent = "echo"' in (bot.error or "")
+        stranger = Person(place.fake, STRANGER)
+        assert not (await stranger.says("hello")).acknowledged
+        assert place.coder_heard() == []

@@ -2,9 +2,7 @@
 
 import asyncio
 import random
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from bridge.agents.contract import (
@@ -13,6 +11,7 @@ from bridge.agents.contract import (
     AgentSettings,
     AgentSpec,
     AgentUsage,
+    Choices,
     Gate,
     HistoryEntry,
     Role,
@@ -21,14 +20,13 @@ from bridge.agents.contract import (
     Turn,
 )
 from bridge.ids import new_uuid
-from tests.crash.trace import Did, Line, write
+from tests.crash.offspring import SPAWN, SPAWN_STUBBORN
+from tests.crash.trace import NOWHERE, Did, Line, Where, write
+from tests.crash.wishes import WORDLESS, Wish, answer, wishes_in
 
-TOKEN = re.compile(r"token-[0-9a-f]{12}")
-EDITED = " edited"  # stands in what was changed, and then in its answer
-LONG_LINES = 900  # over 16 KiB, so that the answer takes more than one part
 SLOW_SECONDS = 1.5
-WORDLESS = "You asked for nothing."
-_WISH = re.compile(rf"({TOKEN.pattern})((?: (?:long|file|slow|call|edited))*)")
+MODELS = {"small": "Small", "big": "Big"}
+STUBBORN_SHARE = 0.2
 
 
 class CrashSettings(AgentSettings):
@@ -38,29 +36,18 @@ class CrashSettings(AgentSettings):
     slow_ms: int = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What one message asks for, by the words behind its token."""
-
-    token: str
-    words: frozenset[str]
-
-
-def wishes_in(text: str) -> list[Wish]:
-    return [Wish(token, frozenset(words.split())) for token, words in _WISH.findall(text)]
-
-
 class CrashAgent:
     """Answers all that a turn asks for, also what it is told on its way."""
 
-    model = "crash"
+    model = next(iter(MODELS))
 
-    def __init__(self, settings: CrashSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: CrashSettings, name: str) -> None:
+        self._settings, self._name = settings, name
 
     async def run(self, turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
         wishes, id_ = wishes_in(turn.prompt), new_uuid()
-        await self._note(Did.BEGAN, id_, wishes)
+        where = Where(self._name, turn.choice.model or self.model, str(turn.cwd))
+        await self._note(Did.BEGAN, id_, wishes, where)
         slow = any("slow" in wish.words for wish in wishes)
         await asyncio.sleep(random.random() * (SLOW_SECONDS if slow else self._settings.slow_ms / 1000))
         told: list[str] = []
@@ -68,13 +55,19 @@ class CrashAgent:
             told += await _act(wish, turn, sink, gate)
         added = [one for text in added_to(await sink.begin(), turn.prompt) for one in wishes_in(text)]
         if added:
-            await self._note(Did.STEERED, id_, added)
+            await self._note(Did.STEERED, id_, added, where)
         await self._note(Did.ENDED, id_, [*wishes, *added])
         await sink.completed("\n".join([*told, *map(answer, [*wishes, *added])]) or WORDLESS)
         return AgentUsage(steps=1)
 
-    async def _note(self, did: Did, turn_id: str, wishes: Sequence[Wish]) -> None:
-        line = Line(did, turn_id, tuple(wish.token for wish in wishes))
+    async def choices(self, turn: Turn) -> Choices:
+        return Choices(models=MODELS)
+
+    async def compact(self, turn: Turn, history: Sequence[HistoryEntry]) -> str:
+        return "They asked, and were answered."
+
+    async def _note(self, did: Did, turn_id: str, wishes: Sequence[Wish], where: Where = NOWHERE) -> None:
+        line = Line(did, turn_id, tuple(wish.token for wish in wishes), where=where)
         await asyncio.to_thread(write, Path(self._settings.turns), line)
 
 
@@ -85,6 +78,11 @@ async def _act(wish: Wish, turn: Turn, sink: Sink, gate: Gate) -> list[str]:
         await asyncio.to_thread((turn.cwd / name).write_text, f"the file of {wish.token}\n")
         call = ToolCall(name="chat_attach", arguments={"path": name})
         await sink.completed("Here it comes.", [call])
+        await gate.call(call)
+    if "shell" in wish.words and "shell" in turn.tools:
+        spawn = SPAWN_STUBBORN if random.random() < STUBBORN_SHARE else SPAWN
+        call = ToolCall(name="shell", arguments={"command": f"{spawn}; sleep 0.2"})
+        await sink.completed("I start something.", [call])
         await gate.call(call)
     if "call" not in wish.words:
         return []
@@ -112,15 +110,8 @@ def left(token: str) -> str:
     return f"I was not let for {token}."
 
 
-def answer(wish: Wish) -> str:
-    lines = [f"answer {wish.token}{EDITED if EDITED.strip() in wish.words else ''}"]
-    if "long" in wish.words:
-        lines += [f"{wish.token} line {number:04}." for number in range(LONG_LINES)]
-    return "\n".join(lines)
-
-
 def create(settings: CrashSettings, place: AgentPlace) -> Agent:
-    return CrashAgent(settings)
+    return CrashAgent(settings, place.name)
 
 
 SPEC = AgentSpec(name="crash", settings=CrashSettings, create=create)

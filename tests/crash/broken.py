@@ -21,6 +21,7 @@ from bridge.store.change_steps import STOPPED
 from bridge.store.contract import (
     Answer,
     Changed,
+    Choose,
     Claim,
     ClaimVerdict,
     Effect,
@@ -31,6 +32,7 @@ from bridge.store.contract import (
     Store,
     TakenBack,
 )
+from bridge.tools import keeper
 from bridge.tools.files import WriteFile
 from tests.crash.saying import SAID
 
@@ -152,6 +154,19 @@ def runs_twice(store: Store) -> Store:
     return store
 
 
+def leaves_behind(store: Store) -> Store:
+    """What a turn started goes on when the daemon does not."""
+    keeper.__file__ = str(Path(__file__).with_name("careless.py"))
+    return store
+
+
+class ForgetsChoices(Wrong):
+    """Says that it is chosen, and does not write it down."""
+
+    async def _do(self, step: Step[Any]) -> Any:
+        return None if isinstance(step, Choose) else await self._store.do(step)
+
+
 NO_UNIQUE_KEY = "no-unique-key"
 _BREAK: dict[str, Callable[[Store], Store]] = {
     "ack-first": AckFirst,
@@ -162,6 +177,8 @@ _BREAK: dict[str, Callable[[Store], Store]] = {
     "stops-nothing": StopsNothing,
     "runs-refused": runs_refused,
     "runs-twice": runs_twice,
+    "leaves-behind": leaves_behind,
+    "lost-choices": ForgetsChoices,
 }
 VARIANTS = (NO_UNIQUE_KEY, *_BREAK)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from bridge.channel.testing.fakes.feishu import FakeFeishu
 from bridge.channel.testing.fakes.webhook import FakeWebhookClient, message_event
-from tests.crash.agent import EDITED
 from tests.crash.journal import Message
+from tests.crash.wishes import EDITED
 
 RECALLED, EDITED_SHARE, FIRST = 0.12, 0.08, 0.04  # of all messages; FIRST: their recall comes before them
 SOON_SECONDS = 0.15  # a message is changed before it was answered, more often than not

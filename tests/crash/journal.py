@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.crash.agent import TOKEN
 from tests.crash.saying import asked
+from tests.crash.wishes import TOKEN
 
 
 @dataclass(slots=True)
@@ -28,6 +28,7 @@ class Message:
     anonymous: bool = False  # a notice about it does not say what it answers
     over: bool = False  # its sender expects nothing more
     command: str = ""  # what it is where it asks for no turn: see saying.py
+    chooses: str = ""  # what it names, where it is a command that chooses: see choosing.py
     question: str = ""  # the one that it answers by its id
     approves: bool = False
     card: str = ""  # on which a button was pressed

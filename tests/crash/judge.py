@@ -11,14 +11,16 @@ from itertools import pairwise
 
 from bridge.store.change_steps import ALONG, RECALLED, STOPPED
 from tests.crash import trace
-from tests.crash.agent import EDITED, LONG_LINES, TOKEN, file_name
+from tests.crash.agent import file_name
 from tests.crash.journal import Journal, Message
 from tests.crash.judge_calls import judge_calls
+from tests.crash.judge_choices import judge_choices
 from tests.crash.judge_commands import judge_commands
 from tests.crash.operator import UNPROMPTED
 from tests.crash.place import Place
 from tests.crash.record import GIVEN_UP, NOTICES, Record, Replies, Row, Verdict, read_replies, stored
 from tests.crash.saying import SAID
+from tests.crash.wishes import EDITED, LONG_LINES, TOKEN
 
 _SILENT = frozenset({RECALLED, STOPPED})  # reasons for which nothing is said
 _REASONS = frozenset({*NOTICES.values(), "missed", ALONG, *_SILENT})
@@ -39,6 +41,7 @@ def judge(place: Place, journal: Journal) -> Verdict:
     _judge_together(record)
     judge_commands(record)
     judge_calls(record)
+    judge_choices(record)
     _judge_order(record)
     _judge_posted(journal, verdict)
     _judge_log(place, journal, verdict)

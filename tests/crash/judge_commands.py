@@ -3,6 +3,7 @@
 from collections import defaultdict
 
 from bridge.store.change_steps import ALONG, STOPPED
+from tests.crash.choosing import is_choice
 from tests.crash.journal import Message
 from tests.crash.record import Record, Row
 from tests.crash.saying import NO, PRESS, SAID, STOP, YES, is_answer
@@ -16,7 +17,7 @@ def judge_commands(record: Record) -> None:
     words = presses = 0
     for message in record.journal.messages.values():
         row = record.row(message)
-        if not message.command or row is None:
+        if not message.command or row is None or is_choice(message):
             continue
         if message.command in _AS_MESSAGES and row.reason != SAID:
             words += 1

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bridge.store.contract import STEPS
-from tests.crash import broken
+from tests.crash import broken, offspring
 from tests.crash.child import Point
 from tests.crash.journal import Journal
 from tests.crash.judge import judge
@@ -37,9 +37,10 @@ LONG_LIFE_SECONDS, LONG_LIVES = 4.0, 0.2  # and of some: people ask and are answ
 STUCK_SECONDS = 30.0  # without any progress in the end; a part may wait that long for its next try
 BROKEN_STUCK_SECONDS = 2.5
 # The owner is told of a full disk, and half a minute after a start at the earliest; and an account that is
-# signed out has nothing left that could be counted. Nothing is chosen or summed up there (yet).
-UNUSED = ("Notify", "Forget", "Choose", "ConfigureSession", "CompactSession")
+# signed out has nothing left that could be counted.
+UNUSED = ("Notify", "Forget")
 SHOWN_BREACHES = 40
+GONE_SECONDS, LOOK_SECONDS = 2.0, 0.03  # by which nothing is left of a daemon that was killed
 OCCURRENCES = {  # steps that are taken less often in one life than the others
     "Bind": (1, 2, 4),
     "Recover": (1, 2, 4),
@@ -57,6 +58,10 @@ OCCURRENCES = {  # steps that are taken less often in one life than the others
     "Revive": (1,),
     "Bury": (1,),
     "UnbindSession": (1, 2),
+    "Choose": (1, 2),
+    "ConfigureSession": (1, 2, 4),
+    "CompactSession": (1,),
+    "Spend": (1,),
 }
 
 
@@ -84,6 +89,8 @@ class Run:
     breaches: list[str] = field(default_factory=list)
     random_kills: int = 0
     starting_kills: int = 0
+    orphans: int = 0  # processes that were there as their daemon was found dead
+    slowest_end: float = 0.0  # of these, in seconds
 
     def __post_init__(self) -> None:
         self.daemon = Daemon(self.place.home.root, self.place.log, self.plan.variant)
@@ -101,6 +108,7 @@ class Run:
         self.traffic.look()
         verdict = judge(self.place, self.journal)
         verdict.breaches[:0] = self.breaches
+        verdict.counts["processes whose daemon died"] = self.orphans
         return verdict
 
     # --- killing --------------------------------------------------------------------------------
@@ -119,6 +127,7 @@ class Run:
                 await self.daemon.kill()
             else:
                 self.breaches.append(f"the daemon ended by itself with {code} on its way to {point}")
+            await self._leaves_nothing()
             self._say(f"point {number}/{len(points)} {point}")
 
     async def _kills(self) -> None:
@@ -140,6 +149,20 @@ class Run:
         code = await self.daemon.kill()
         if code != KILLED:
             self.breaches.append(f"the daemon ended by itself with {code}")
+        await self._leaves_nothing()
+
+    async def _leaves_nothing(self) -> None:
+        """Nothing that the daemon has started goes on for long without it; what does is ended here."""
+        began, left = time.monotonic(), await self.daemon.left()
+        self.orphans += len(left)
+        while left and time.monotonic() < began + GONE_SECONDS:
+            await asyncio.sleep(LOOK_SECONDS)
+            if not (left := await self.daemon.left()):
+                self.slowest_end = max(self.slowest_end, time.monotonic() - began)
+        if left:
+            told = ", ".join(map(offspring.shown, left))
+            self.breaches.append(f"processes outlived their daemon: {len(left)}: {told}")
+            offspring.end(left)
 
     async def _stops(self) -> None:
         """R18: SIGTERM under load. R19: a second daemon on the home is refused, and the first goes on."""
@@ -154,6 +177,7 @@ class Run:
             code, seconds = await self.daemon.stop()
             if code != 0:
                 self.breaches.append(f"SIGTERM ended with {code} after {seconds:.1f} s")
+            await self._leaves_nothing()
             lost = acknowledged - self._stored()
             if lost:
                 self.breaches.append(f"acknowledged before a SIGTERM and not stored: {len(lost)}")
@@ -187,6 +211,7 @@ class Run:
         code, seconds = await self.daemon.stop()
         if code != 0:
             self.breaches.append(f"the last SIGTERM ended with {code} after {seconds:.1f} s")
+        await self._leaves_nothing()
 
     async def _at_rest(self, writing: asyncio.Task[None]) -> None:
         """Until nothing is open, or nothing has moved for so long that nothing will."""
@@ -229,9 +254,13 @@ class Run:
             print(told, file=sys.stderr, flush=True)
 
 
-def points(*, once: bool) -> tuple[Point, ...]:
-    """Before and after every step, at several of its occurrences in one life, or at the first alone."""
+def points(only: str, *, once: bool) -> tuple[Point, ...]:
+    """Before and after every step, at several of its occurrences in one life, or at the first alone.
+
+    ``only`` names the steps, "" all that there are.
+    """
     names = [step.__name__ for step in STEPS if step.__name__ not in UNUSED]
+    names = [name for name in names if not only or name in only.split("+")]
     counts = {name: (1,) if once else OCCURRENCES.get(name, (1, 2, 5)) for name in names}
     return tuple(Point(name, when, n) for name in names for when in ("before", "after") for n in counts[name])
 
@@ -247,7 +276,7 @@ def plan_of(args: argparse.Namespace) -> Plan:
     kills = args.kills if args.kills is not None else (20 if args.quick else 200)
     if args.points_only:
         kills = 0
-    return Plan(() if args.kills_only else points(once=args.quick), kills, 1 if args.quick else 3)
+    return Plan(() if args.kills_only else points(args.steps, once=args.quick), kills, 1 if args.quick else 3)
 
 
 def report(run: Run, verdict: Verdict, seconds: float) -> None:
@@ -261,6 +290,7 @@ def report(run: Run, verdict: Verdict, seconds: float) -> None:
         print(f"steps that no run comes to: {', '.join(UNUSED)}")
     for name, count in sorted(verdict.counts.items()):
         print(f"{name}: {count}")
+    print(f"the slowest end of what a daemon left behind: {run.slowest_end:.2f} s")
     print(f"breaches: {len(verdict.breaches)}")
     for kind, count in Counter(breach.partition(":")[0] for breach in verdict.breaches).items():
         print(f"  {count} times: {kind}")
@@ -276,6 +306,7 @@ async def crash(args: argparse.Namespace, folder: Path) -> int:
             verdict = await run.go()
         finally:
             await run.daemon.kill()
+            offspring.end(await run.daemon.left())
     report(run, verdict, time.monotonic() - begin)
     return 1 if verdict.breaches else 0
 
@@ -288,6 +319,7 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="a handful, for make test")
     parser.add_argument("--points-only", action="store_true")
     parser.add_argument("--kills-only", action="store_true")
+    parser.add_argument("--steps", default="", help="kill at these alone; several with +")
     parser.add_argument(
         "--variant", type=broken.read, default=(), help="a daemon that is wrong on purpose; several with +"
     )

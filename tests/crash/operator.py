@@ -9,8 +9,8 @@ from bridge.channel.testing.fakes.feishu import OWNER
 from bridge.cli.common import ask_daemon
 from bridge.errors import BridgeError
 from bridge.paths import Home
-from tests.crash.agent import TOKEN
 from tests.crash.journal import Journal
+from tests.crash.wishes import TOKEN
 
 ACCOUNT = "feishu:main"
 PAUSE_SECONDS = 0.3

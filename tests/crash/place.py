@@ -1,7 +1,8 @@
-"""A home with ten accounts, and who they talk to: three Feishu apps, five systems, two WeChat accounts."""
+"""A home with eleven accounts, and who they talk to: three Feishu apps, six systems, two WeChat accounts."""
 
 import json
 import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -12,10 +13,11 @@ from bridge.channel.testing.fakes.webhook import Account, FakeWebhookClient, new
 from bridge.channel.testing.fakes.wechat_mp import FakeWechatMp
 from bridge.clock import SystemClock
 from bridge.paths import Home
-from tests.crash import followers
+from tests.crash import choosing, followers
 from tests.crash.trace import TURNS
 
 WEBHOOK_OWNER = "sender-owner-of-the-webhook"
+ROOT = Path(__file__).parents[2]
 REDELIVERY_SECONDS = (0.2, 0.3, 0.5, *[0.7] * 400)  # short ones, in place of the platforms' own
 ASK_TOKEN = "ask-token-of-the-crash-run"
 FORGETFUL_APP = "cli_forgetful"
@@ -38,6 +40,7 @@ class Place:
     service: FakeWechatMp
     answers: FakeWechatMp
     asks: FakeFeishu
+    chooses: FakeWebhookClient
     busy: dict[str, FakeWebhookClient]  # by what is done with what comes while a turn runs
 
     @property
@@ -52,8 +55,13 @@ class Place:
     @property
     def hooks(self) -> dict[str, FakeWebhookClient]:
         """By account."""
-        own = {"called": self.called, "asking": self.asking, **self.busy}
+        own = {"called": self.called, "asking": self.asking, "chooses": self.chooses, **self.busy}
         return {f"webhook:{name}": client for name, client in own.items()}
+
+    @property
+    def work(self) -> Path:
+        """Where the folders are that may be chosen."""
+        return self.turns.with_name("work")
 
     @property
     def asking_accounts(self) -> frozenset[str]:
@@ -103,12 +111,15 @@ async def place(folder: Path) -> AsyncIterator[Place]:
         service = await enter(followers.wechat(base, "service", service=True))
         answers = await enter(followers.wechat(base, "answers", service=False))
         asks = await enter(_feishu(f"{base}/feishu/asks", "cli_asks"))
+        chooses = await enter(_client(Account(f"{base}/webhook/chooses", new_secret(), (callback,))))
         busy = {
             name: await enter(_client(Account(f"{base}/webhook/{name}", new_secret(), (callback,))))
             for name in BUSY
         }
         log, turns = folder / "log", folder / TURNS
-        found = Place(home, port, turns, log, feishu, forgetful, called, asking, service, answers, asks, busy)
+        found = Place(
+            home, port, turns, log, feishu, forgetful, called, asking, service, answers, asks, chooses, busy
+        )
         _write(found)
         yield found
 
@@ -136,6 +147,8 @@ def _client(account: Account) -> FakeWebhookClient:
 def _write(place: Place) -> None:
     home = place.home
     home.private_dir(home.state)
+    for folder in (*choosing.FOLDERS, ".sessions"):
+        (place.work / folder).mkdir(parents=True)
     _private(home, home.config, _config(place))
     for account, fake in place.apps.items():
         secrets = {
@@ -167,8 +180,16 @@ def _config(place: Place) -> str:
     return f"""
 [daemon]
 agent = "crash"
+folders = ["{place.work}"]
 [agents.crash]
 turns = "{place.turns}"
+[agents.{choosing.SECOND}]
+type = "crash"
+turns = "{place.turns}"
+[agents.{choosing.CODER}]
+type = "acp"
+command = {json.dumps([sys.executable, "-m", "tests.crash.program"])}
+env = {json.dumps(_of_program(place))}
 [web]
 port = {place.port}
 public_url = "http://127.0.0.1:{place.port}"
@@ -207,10 +228,29 @@ senders = "anyone"
 remote_tools = "owner"
 approvals = "ask"
 approval_seconds = {APPROVAL_SECONDS}
+[channels.webhook.chooses]
+owner = "{WEBHOOK_OWNER}"
+senders = "anyone"
+remote_tools = "owner"
+agent = "{choosing.CODER}"
+guest_agent = "crash"
+callback_url = "{place.chooses.receiver.url}"
+private_hosts = ["{place.chooses.receiver.host}"]
 {"".join(_busy(name, client) for name, client in place.busy.items())}
 {followers.table(place.service, "service")}
 {followers.table(place.answers, "answers")}
 """
+
+
+def _of_program(place: Place) -> list[str]:
+    """Its environment."""
+    known = {
+        "PYTHONPATH": ROOT,
+        "PROFILE": choosing.CODER,
+        "TURNS": place.turns,
+        "STATE": place.work / ".sessions",
+    }
+    return [f"{name}={value}" for name, value in known.items()]
 
 
 def _busy(name: str, client: FakeWebhookClient) -> str:

@@ -2,12 +2,15 @@
 
 import asyncio
 import os
+import secrets
 import signal
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+
+from tests.crash import offspring
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = Path(__file__).parent / "plugin"
@@ -21,6 +24,7 @@ class Daemon:
     def __init__(self, home: Path, log: Path, variant: Sequence[str] = ()) -> None:
         self._home, self._log, self._variant = home, log, variant
         self._process: asyncio.subprocess.Process | None = None
+        self._mark = secrets.token_hex(8)  # of every process that comes of it
 
     @property
     def process(self) -> asyncio.subprocess.Process:
@@ -34,6 +38,7 @@ class Daemon:
         args += ["--variant", "+".join(self._variant)] if self._variant else []
         paths = [str(PLUGIN), os.environ.get("PYTHONPATH", "")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        environment[offspring.MARK] = self._mark
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *args,
@@ -64,6 +69,10 @@ class Daemon:
             with suppress(ProcessLookupError):
                 self.process.kill()
         return await self.process.wait()
+
+    async def left(self) -> list[int]:
+        """Which processes of one that has ended are still there."""
+        return await asyncio.to_thread(offspring.marked, self._mark)
 
     async def stop(self) -> tuple[int | None, float]:
         """SIGTERM: the exit code, None where it had to be killed, and how long it took."""

@@ -7,11 +7,11 @@ from functools import cached_property
 from pathlib import Path
 
 from bridge.relay.texts import Language, Text, say
-from tests.crash.agent import TOKEN
 from tests.crash.journal import Journal, Message, Seen
 from tests.crash.place import Place
 from tests.crash.saying import SAID
 from tests.crash.trace import Trace
+from tests.crash.wishes import TOKEN
 
 MARK, EARLIER, LATEST, MISSED, CRASHED = (
     say(text, Language.EN) for text in (Text.REPEAT, Text.EARLIER, Text.LATEST, Text.MISSED, Text.CRASHED)

@@ -1,6 +1,7 @@
 """Commands as people write them, and whether what they are told is an answer to it."""
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from random import Random
 
@@ -45,7 +46,16 @@ def is_answer(command: str, text: str) -> bool:
     """Whether ``text`` is what ``command`` may be told, in either language."""
     if command == "queue" and text.startswith("1. "):
         return True  # what waits, while nothing runs
-    return any(_like(one, language).match(text) for one in _ANSWERS[command] for language in Language)
+    return texts_like(_ANSWERS[command], text)
+
+
+def texts_like(texts: Iterable[Text], text: str) -> bool:
+    return any(like(one, text) for one in texts)
+
+
+def like(one: Text, text: str) -> bool:
+    """Whether ``text`` begins as ``one`` does, in either language."""
+    return any(_like(one, language).match(text) for language in Language)
 
 
 def decided(text: str) -> tuple[str, bool] | None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 TURNS = "turns"  # the file's name, beside the home
 _CALL = re.compile(r"(?:^|/)call-(token-[0-9a-f]{12})\.txt$")  # the file that a call writes
@@ -22,20 +23,35 @@ class Did(StrEnum):
     RAN = "ran"  # a tool ran a call
 
 
+class Where(NamedTuple):
+    """Who runs a turn: the agent's profile, its model, and the folder."""
+
+    agent: str = ""
+    model: str = ""
+    folder: str = ""
+
+
+NOWHERE = Where()
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
-    """``at`` by the machine's monotonic clock, which all processes share. ``turn`` is "" for calls."""
+    """``at`` by the machine's monotonic clock, which all processes share. ``turn`` is "" for calls.
+
+    ``where`` stands with the beginnings alone.
+    """
 
     did: Did
     turn: str
     tokens: tuple[str, ...]
     at: float = 0.0
+    where: Where = NOWHERE
 
 
 def write(path: Path, line: Line) -> None:
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
-        told = [line.did, line.turn, line.tokens, line.at or time.monotonic()]
+        told = [line.did, line.turn, line.tokens, line.at or time.monotonic(), *line.where]
         os.write(file, f"{json.dumps(told)}\n".encode())
         os.fsync(file)
     finally:
@@ -73,17 +89,19 @@ class Trace:
     together: int = 0
     wordless: int = 0
     ran_at: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    where: dict[str, Where] = field(default_factory=dict)
 
 
 def read(path: Path) -> Trace:
     trace = Trace()
     members: dict[str, set[str]] = defaultdict(set)
     for text in path.read_text().splitlines() if path.exists() else ():
-        did, turn, tokens, at = json.loads(text)
+        did, turn, tokens, at, *where = json.loads(text)
         match Did(did):
             case Did.BEGAN | Did.STEERED:
                 trace.turns.update(tokens)
                 members[turn].update(tokens)
+                trace.where.update(dict.fromkeys(tokens, Where(*where)))
                 trace.steered_in.update(tokens if did == Did.STEERED else ())
                 trace.together += max(0, len(tokens) - 1) if did == Did.BEGAN else 0
                 trace.wordless += not tokens

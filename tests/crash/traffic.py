@@ -13,6 +13,7 @@ import aiohttp
 
 from bridge.channel.testing.fakes.feishu import OWNER, FakeFeishu, FakeFile, Fault, Push, Refusal, throttled
 from bridge.channel.testing.fakes.webhook import FakeWebhookClient, inline
+from tests.crash import choosing
 from tests.crash.approving import FeishuHand, HookHand, Owner
 from tests.crash.changes import Changes, about
 from tests.crash.followers import Followers
@@ -24,6 +25,7 @@ from tests.crash.saying import COMMANDS, STOP, written
 AT_ONCE = 5  # chats of one account that wait for an answer at the same time
 PATIENCE_SECONDS = 20.0
 LOOK_SECONDS = 0.03
+SHELL_ACCOUNTS, SHELL_SHARE = ("webhook:called", choosing.ACCOUNT), 0.3
 GROUP = "oc_group_of_the_crash_run"
 COMMANDS_SHARE, SLOW_SHARE, CALLS_SHARE = 0.14, 0.5, 0.5  # the last two: where owners are asked
 
@@ -114,7 +116,8 @@ class Traffic:
 
     def _start_webhook(self, people: asyncio.TaskGroup, account: str, client: FakeWebhookClient) -> None:
         room, asks = asyncio.Semaphore(AT_ONCE), account in self.place.asking_accounts
-        for person in (WEBHOOK_OWNER, *[f"sender-stranger-number-{n}" for n in range(2 if asks else 4)]):
+        strangers = 1 if account == choosing.ACCOUNT else 2 if asks else 4  # who leave its owner room
+        for person in (WEBHOOK_OWNER, *[f"sender-stranger-number-{n}" for n in range(strangers)]):
             people.create_task(self._person(room, self._webhook_writer(account, client, person)))
 
     async def _person(
@@ -144,6 +147,9 @@ class Traffic:
 
     def _text(self, message: Message) -> str:
         """What the message says: a command, or what the agent is asked for."""
+        chooses = message.account == choosing.ACCOUNT and message.sender == WEBHOOK_OWNER
+        if chooses and self.rng.random() < choosing.SHARE:
+            return choosing.choose(message, self.place.work, self.rng)
         if self.rng.random() < COMMANDS_SHARE:
             message.token, message.command = "", self.rng.choice(COMMANDS)
             return written(message.command, self.rng)
@@ -155,8 +161,10 @@ class Traffic:
         owner = message.sender in (OWNER, WEBHOOK_OWNER)
         chance = self.rng.random()
         message.wants_long = chance < 0.1
-        message.wants_file = 0.1 <= chance < 0.4 and owner
+        message.wants_file = 0.1 <= chance < 0.4 and owner and message.account != choosing.ACCOUNT
         words = ["long"] if message.wants_long else ["file"] if message.wants_file else []
+        if message.account in SHELL_ACCOUNTS and owner and self.rng.random() < SHELL_SHARE:
+            words.append("shell")
         if message.account in self.place.asking_accounts:
             words += ["slow"] if self.rng.random() < SLOW_SHARE else []
             words += ["call"] if self.rng.random() < (CALLS_SHARE if owner else 0.05) else []

@@ -7,7 +7,10 @@ from datetime import timedelta
 from bridge.clock import Clock, unix_ms
 from bridge.protocol import ours
 from bridge.sessions.contract import ControlError, unknown_account
-from bridge.store.contract import Store, Usage, UsageBy, UsageOf
+from bridge.store.contract import (
+    Store,
+)
+from bridge.store.usage_steps import Usage, UsageBy, UsageOf
 from bridge.supervisor import Supervisor
 
 DAYS = 7  # unless it is said

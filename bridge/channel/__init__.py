@@ -12,8 +12,6 @@ from bridge.channel.contract import (
     Delivered,
     Diagnoses,
     Edited,
-    EditsMessages,
-    EndsTyping,
     Fault,
     FetchesFiles,
     FileKind,
@@ -32,7 +30,6 @@ from bridge.channel.contract import (
     Recalled,
     Refused,
     RemoteFile,
-    RenewsTyping,
     RepliesInResponse,
     Request,
     ResolvesReferences,
@@ -40,13 +37,13 @@ from bridge.channel.contract import (
     Sends,
     SendsFiles,
     ServesFiles,
-    ShowsTyping,
     Unreadable,
     WaitingPart,
     Withdrawn,
 )
 from bridge.channel.following import Follow, FollowsTurns, LiveTurn
 from bridge.channel.http import Http, HttpAnswer, failure
+from bridge.channel.showing import EditsMessages, EndsTyping, RenewsTyping, ShowsTyping
 from bridge.channel.sign_in import Scan, SignedIn, SignIn
 from bridge.channel.spec import (
     ChannelCredentials,

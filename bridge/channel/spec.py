@@ -77,6 +77,10 @@ class ChannelSettings(BaseModel):
     approvals: Literal["auto", "ask"] = "auto"
     approval_seconds: Annotated[float, Field(ge=10, le=14_400)] = 600.0
     language: Literal["auto", "en", "zh"] = "auto"
+    progress_message: Literal["off", "edit"] = (
+        "off"  # of the owner's long turns, where a platform edits messages
+    )
+    progress_seconds: Annotated[float, Field(ge=5, le=3600)] = 15.0
     when_busy: WhenBusy = WhenBusy.QUEUE
     unknown_outcome: UnknownOutcome = UnknownOutcome.RESEND
     expect_every_seconds: Annotated[int, Field(ge=0)] = 0  # silence for longer is a fault; 0: it is none

@@ -139,7 +139,7 @@ class Account:
         await self._store.do(Recover(self._setup.name))
         last = await self._take_up(run, 0)
         await run.remember()
-        await run.signs.take_up()
+        await run.end_signs()
         wanted = await self._still_wanted()
         if self._setup.settings.approvals == "ask":
             running = {one.conversation for one, _ in wanted if one.state is MessageState.RUNNING}

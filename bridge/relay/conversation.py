@@ -17,6 +17,7 @@ from bridge.relay.asking import asking
 from bridge.relay.chat_session import ChatSession, ChoiceGoneError
 from bridge.relay.choices import ChoiceName, choice_in
 from bridge.relay.choosing import Choosing
+from bridge.relay.live import Sees
 from bridge.relay.queue import Queue, together
 from bridge.relay.replies import Replies
 from bridge.relay.session import Authority, Ended, Session, TurnResult, attach_session
@@ -205,6 +206,7 @@ class Conversation:
                 await self._end(working, Text.FAILURE)
         finally:
             working.sign.set()
+            working.told.set()
         for message in () if working.again else working.members:
             if message.message_id in self._queue.endings:
                 await self._end_early(message)
@@ -321,13 +323,12 @@ class Conversation:
             prompt = turn.prompt_of(inbound, got, age)
             if not working.begin_turn(session):
                 return None
-            if work.signs is not None:
-                working.sign = work.signs.typing(message.message_id, inbound)
+            sees = self._shown(working, tools)
             self._begun.difference_update(one.message_id for one in working.members)
             owned = True
             asks = asking(work, self._key, inbound, time_limit)
             try:
-                return await session.turn(message.message_id, prompt, got.attachments, work.live, asks)
+                return await session.turn(message.message_id, prompt, got.attachments, sees, asks)
             except SessionError as error:
                 if error.code or work.approvals is None or not work.approvals.has_asked(self._key):
                     raise
@@ -341,6 +342,17 @@ class Conversation:
         finally:
             working.end_turn()
             await got.let_go(keep=owned)
+
+    def _shown(self, working: Working, tools: bool) -> Sees | None:
+        """Have it shown that the turn runs. Returns who is to be told what happens in it."""
+        message, work = working.message, self._work
+        if work.signs is not None:
+            working.sign = work.signs.typing(message.message_id, message.inbound)
+        if work.progress is None or not tools:
+            return work.live
+        watched = work.progress.watch(message.message_id, message.inbound, self._replies.language([message]))
+        working.told = watched.over
+        return watched
 
     async def _start(self, working: Working, session: Session) -> bool:
         """Whether all of it may run. What may not is over, or is another: the rest begins anew."""

@@ -15,7 +15,12 @@ from bridge.clock import Clock
 from bridge.ids import AccountId, ConversationKey
 from bridge.relay import payload
 from bridge.relay.spending import Caps, Spending
-from bridge.store.contract import HoursOf, SenderTurns, Store, Used
+from bridge.store.contract import (
+    SenderTurns,
+    Store,
+    Used,
+)
+from bridge.store.usage_steps import HoursOf
 
 MINUTE_SECONDS, DAY_SECONDS, DAY_MS = 60.0, 86_400.0, 86_400_000
 COMMANDS_PER_MINUTE = 30  # each is answered at once; nobody but a program sends more

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from bridge.channel import Answer, FollowsTurns, LiveTurn, Request
 from bridge.protocol import ours
@@ -25,6 +26,14 @@ class _Followed:
     turn: LiveTurn = field(default_factory=LiveTurn)
     step_over: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Sees(Protocol):
+    """Who is shown what happens in turns."""
+
+    def see(self, message_id: str, event: ours.ServerEvent) -> None:
+        """Take in an event of the message's turn."""
+        ...
 
 
 class Live:

@@ -38,6 +38,7 @@ from bridge.relay.limits import SenderLimits
 from bridge.relay.live import Live
 from bridge.relay.notices import OwnerNote
 from bridge.relay.offers import Offers
+from bridge.relay.progress import Progress, take_up
 from bridge.relay.responses import Responses
 from bridge.relay.room import ClaimRoom, Slots
 from bridge.relay.session import Authority, Server
@@ -46,7 +47,7 @@ from bridge.relay.signs import Signs
 from bridge.relay.spending import Spending, caps_of, limits_a_day
 from bridge.relay.tasks import Tasks
 from bridge.relay.tending import tend
-from bridge.relay.texts import Text, language_of, say
+from bridge.relay.texts import Language, Text, language_of, say
 from bridge.relay.work import Work
 from bridge.store.contract import OutboxPart, PartsOf
 
@@ -138,6 +139,17 @@ class Run:
         setup = self._setup
         return Signs(setup.name, self.channel, setup.store, setup.clock, setup.log, self.tasks)
 
+    @property
+    def _progress(self) -> Progress | None:
+        own = self._setup.settings
+        return Progress(self.signs, own.progress_seconds) if own.progress_message == "edit" else None
+
+    async def end_signs(self) -> None:
+        """Have what the run before has left standing ended; raises StoreError."""
+        await self.signs.take_up()
+        language = self._setup.settings.language
+        await take_up(self.signs, Language.EN if language == "auto" else Language(language))
+
     @cached_property
     def work(self) -> Work:
         setup, limits, channel = self._setup, self._setup.config.limits, self.channel
@@ -169,6 +181,7 @@ class Run:
             agent=setup.settings.agent,
             guest_agent=setup.settings.guest_agent or setup.settings.agent,
             signs=self.signs,
+            progress=self._progress,
             default_agent=setup.config.daemon.agent,
             spent=Ledger(setup, self.room.senders, self.tasks, self.deliver).spent,
             folders=Folders(setup.workspace, setup.config.daemon.folders, setup.home.root),

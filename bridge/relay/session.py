@@ -27,8 +27,11 @@ from bridge.protocol.helpers import reply_attachment, turn_request_id
 from bridge.protocol.messages import SessionAttach, SessionClear, TurnCancel, TurnStart
 from bridge.protocol.shared import Attachment, ReplyAttachment, Usage
 from bridge.relay.judge import Answer, Asks, Judge
-from bridge.relay.live import Live
-from bridge.store.contract import NOTHING_USED, Used
+from bridge.relay.live import Sees
+from bridge.store.contract import (
+    Used,
+)
+from bridge.store.usage_steps import NOTHING_USED
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ class Session:
         request_id: str,
         prompt: str,
         attachments: Sequence[Attachment],
-        live: Live | None = None,
+        live: Sees | None = None,
         asks: Asks | None = None,
     ) -> TurnResult:
         """Run one turn to its end. Calls are approved by what the session was granted.
@@ -149,12 +152,12 @@ class Session:
         await self._connection.send(start)
         return await self._follow(request_id, live, asks)
 
-    async def resume(self, live: Live | None = None, asks: Asks | None = None) -> TurnResult:
+    async def resume(self, live: Sees | None = None, asks: Asks | None = None) -> TurnResult:
         """Take the turn that was running to its end; as ``turn``."""
         request_id, self.running = self.running, ""
         return await self._follow(request_id, live, asks)
 
-    async def _follow(self, request_id: str, live: Live | None, asks: Asks | None) -> TurnResult:
+    async def _follow(self, request_id: str, live: Sees | None, asks: Asks | None) -> TurnResult:
         async with asyncio.TaskGroup() as tasks:
             judge = Judge(request_id, self._tools, asks, self._resolve, tasks)
             try:
@@ -171,7 +174,7 @@ class Session:
             raise ended
         return ended
 
-    async def _read(self, request_id: str, live: Live | None, judge: Judge) -> TurnResult:
+    async def _read(self, request_id: str, live: Sees | None, judge: Judge) -> TurnResult:
         """Read the turn's events up to its end."""
         collector = Collector(request_id, self.chosen.agent)
         while True:

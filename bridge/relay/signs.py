@@ -29,8 +29,12 @@ from bridge.ids import AccountId, MessageId
 from bridge.logs import Logger
 from bridge.relay.settle import settled
 from bridge.relay.tasks import Tasks
-from bridge.store.contract import DropSign, PutSign, Sign, SignsOf, Store
-from bridge.store.sign_steps import TYPING
+from bridge.store.contract import (
+    DropSign,
+    PutSign,
+    Store,
+)
+from bridge.store.sign_steps import TYPING, Sign, SignsOf
 
 CALL_SECONDS = 10.0
 LEAVE_SECONDS = 2.0  # at the end of a run
@@ -60,7 +64,8 @@ class Signs:
         """Have what the run before has left standing taken away; raises StoreError."""
         if isinstance(self.channel, EndsTyping):
             for sign in await self.store.get(SignsOf(self.account)):
-                self.tasks.spawn(self.end_typing(sign), "typing")
+                if sign.kind == TYPING:
+                    self.tasks.spawn(self.end_typing(sign), "typing")
 
     async def put(self, sign: Sign) -> bool:
         """Remember a sign that stays. False: it cannot be remembered now, so it must not be shown."""

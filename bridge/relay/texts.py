@@ -25,6 +25,10 @@ class Text(StrEnum):
     UNREADABLE_SIZE = "unreadable_size"
     UNREADABLE_DOWNLOAD = "unreadable_download"
     UNREADABLE_DISK = "unreadable_disk"
+    WORKING = "working"
+    WORKING_ON = "working_on"
+    WORKED = "worked"
+    WORK_OVER = "work_over"
     FAILURE = "failure"
     SIGN_IN = "sign_in"
     INTERRUPTED = "interrupted"
@@ -145,6 +149,10 @@ _EN = {
     Text.UNREADABLE_SIZE: "This file is too large for me (limit {limit} MB), and there was no text with it.",
     Text.UNREADABLE_DOWNLOAD: "I could not download this file. Please send it again.",
     Text.UNREADABLE_DISK: "I have no room for files right now. Please write it as text, or try again later.",
+    Text.WORKING: "Working, {time} …",
+    Text.WORKING_ON: "Working: {what}, {time} …",
+    Text.WORKED: "Worked on this for {time}.",
+    Text.WORK_OVER: "Not working on this any more.",
     Text.FAILURE: "Something went wrong, so I have no answer to this message. Please try again.",
     Text.SIGN_IN: "I could not answer this, as {cure}.",
     Text.INTERRUPTED: "I was restarted while working on this message and do not know how far I got. "
@@ -294,6 +302,10 @@ _ZH = {
     Text.UNREADABLE_SIZE: "文件太大了（上限 {limit} MB），而且消息里没有文字。",
     Text.UNREADABLE_DOWNLOAD: "文件下载失败，请重新发送。",
     Text.UNREADABLE_DISK: "我现在没有存放文件的空间，请用文字发送，或稍后再试。",
+    Text.WORKING: "处理中，{time}……",
+    Text.WORKING_ON: "处理中：{what}，{time}……",
+    Text.WORKED: "已处理 {time}。",
+    Text.WORK_OVER: "已不再处理这条消息。",
     Text.FAILURE: "出了点问题，这条消息没有得到回答，请再试一次。",
     Text.SIGN_IN: "我的代理尚未登录，因此没有回答这条消息：{cure}",
     Text.INTERRUPTED: "处理这条消息时我被重启了，不确定做到了哪一步。请先确认，再决定是否重发。",

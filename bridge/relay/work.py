@@ -21,6 +21,7 @@ from bridge.relay.folders import Folders
 from bridge.relay.intake import Policy
 from bridge.relay.live import Live
 from bridge.relay.outbox import Caps
+from bridge.relay.progress import Progress
 from bridge.relay.room import Slots
 from bridge.relay.session import Authority, Server
 from bridge.relay.signs import Signs
@@ -62,6 +63,7 @@ class Work:
     default_agent: str = ""  # the server's, by its name
     spent: Callable[[ConversationKey, Used], None] = lambda _, __: None  # a turn's usage was stored
     signs: Signs | None = None
+    progress: Progress | None = None  # None: nobody is told how a long turn goes
     folders: Folders = field(default_factory=lambda: Folders(Path("/nonexistent")))  # for the owner
 
     def authority_of(self, tools: bool) -> Authority:

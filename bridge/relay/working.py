@@ -26,7 +26,8 @@ class Working:
         self.members, self.message, self.began_at = [message], message, began_at
         self.again = False
         self.steering = asyncio.Lock()
-        self.sign = asyncio.Event()  # set when it is over: then it is shown no more
+        self.sign = asyncio.Event()  # both are set when it is over: then it is shown no more
+        self.told = asyncio.Event()
         self._session: Session | None = None
         self._scope = asyncio.timeout(None)
         self._going_on = self._stopped = self._cut = self._turn_over = False

@@ -39,14 +39,13 @@ from bridge.store.session_steps import (
     StoredSession,
     UnbindSession,
 )
-from bridge.store.sign_steps import DropSign, PutSign, Sign, SignsOf
+from bridge.store.sign_steps import DropSign, PutSign
 from bridge.store.states import MessageState, PartState
 from bridge.store.step import Query, Step, Store
-from bridge.store.usage_steps import NOTHING_USED, HoursOf, HourUsage, Spend, Usage, UsageBy, UsageOf, Used
+from bridge.store.usage_steps import Spend, Used
 from bridge.values import value
 
 __all__ = [
-    "NOTHING_USED",
     "STEPS",
     "Answer",
     "BeginTurn",
@@ -80,8 +79,6 @@ __all__ = [
     "HeldText",
     "HeldTexts",
     "Hold",
-    "HourUsage",
-    "HoursOf",
     "IdentityOf",
     "Later",
     "LoadSession",
@@ -120,8 +117,6 @@ __all__ = [
     "SetIdentity",
     "Settle",
     "Settled",
-    "Sign",
-    "SignsOf",
     "Spend",
     "Start",
     "Step",
@@ -132,9 +127,6 @@ __all__ = [
     "TakenBack",
     "ToldOf",
     "UnbindSession",
-    "Usage",
-    "UsageBy",
-    "UsageOf",
     "Used",
 ]  # fmt: skip
 

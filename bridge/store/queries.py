@@ -18,7 +18,6 @@ from bridge.store.contract import (
     EndOf,
     HeldText,
     HeldTexts,
-    HoursOf,
     IdentityOf,
     LoadSession,
     MessageOf,
@@ -36,13 +35,13 @@ from bridge.store.contract import (
     SenderTurns,
     SessionOf,
     SessionRecord,
-    SignsOf,
     StoredIdentity,
     StoredSession,
     ToldOf,
-    UsageOf,
 )
 from bridge.store.sender_turns import sender_turns
+from bridge.store.sign_steps import SignsOf
+from bridge.store.usage_steps import HoursOf, UsageOf
 
 R = TypeVar("R")
 

@@ -8,7 +8,10 @@ import pytest
 
 from bridge.channel.testing.clock import settle, until
 from bridge.errors import StoreError
-from bridge.store.contract import Notify, Usage, UsageBy, UsageOf
+from bridge.store.contract import (
+    Notify,
+)
+from bridge.store.usage_steps import Usage, UsageBy, UsageOf
 from tests.relay.harness import OWNER, STRANGER, PushedChannel, desk, homes, message, put_under
 from tests.relay.scripted import Frame, Peer
 

@@ -14,8 +14,13 @@ from bridge.relay import limits
 from bridge.relay.limits import COMMANDS_PER_MINUTE, DAY_SECONDS, Excess, Limit, SenderLimits
 from bridge.relay.payload import conversation_of
 from bridge.relay.spending import Caps, Spending
-from bridge.store.contract import HourUsage, SenderTurns, Store, Used
+from bridge.store.contract import (
+    SenderTurns,
+    Store,
+    Used,
+)
 from bridge.store.sender_turns import SenderTurn
+from bridge.store.usage_steps import HourUsage
 from tests.relay.harness import NAME, OWNER, STRANGER, PushedChannel, desk, homes, message
 
 DIRECT = Inbound("m1", "u1", "u1", "to")

@@ -12,8 +12,11 @@ from bridge.channel.testing.clock import settle, until
 from bridge.errors import StoreError
 from bridge.ids import MessageId
 from bridge.relay import signs
-from bridge.store.contract import DropSign, PutSign, Sign, SignsOf
-from bridge.store.sign_steps import TYPING
+from bridge.store.contract import (
+    DropSign,
+    PutSign,
+)
+from bridge.store.sign_steps import TYPING, Sign, SignsOf
 from tests.relay.harness import NAME, OWNER, Desk, PushedChannel, after_starts, desk, homes, message
 from tests.relay.scripted import cancellable
 

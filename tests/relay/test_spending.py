@@ -10,7 +10,10 @@ from bridge.channel import ChannelSettings
 from bridge.channel.testing.clock import FakeClock
 from bridge.relay import spending
 from bridge.relay.spending import DAY_SECONDS, Caps, Spending, caps_of, limits_a_day
-from bridge.store.contract import HourUsage, Used
+from bridge.store.contract import (
+    Used,
+)
+from bridge.store.usage_steps import HourUsage
 
 HOUR_MS = 3_600_000
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bridge.ids import MessageId
-from bridge.store.contract import Bind, DropSign, Forget, PutSign, Sign, SignsOf
-from bridge.store.sign_steps import PROGRESS, TYPING
+from bridge.store.contract import (
+    Bind,
+    DropSign,
+    Forget,
+    PutSign,
+)
+from bridge.store.sign_steps import PROGRESS, TYPING, Sign, SignsOf
 from tests.store.backends import Open
 from tests.store.values import ACCOUNT, OTHER
 

@@ -8,17 +8,12 @@ from bridge.ids import MessageId
 from bridge.store.contract import (
     Claim,
     Forget,
-    HoursOf,
-    HourUsage,
     Prune,
     Spend,
     Start,
-    Usage,
-    UsageBy,
-    UsageOf,
     Used,
 )
-from bridge.store.usage_steps import MOST
+from bridge.store.usage_steps import MOST, HoursOf, HourUsage, Usage, UsageBy, UsageOf
 from tests.store.backends import Open
 from tests.store.values import ACCOUNT, OTHER, SESSION, answer, message, reply, text
 

@@ -7,17 +7,14 @@ import pytest
 
 from bridge.channel.contract import (
     Delivered,
-    EditsMessages,
-    EndsTyping,
     Inbound,
     OutboundPart,
     Refused,
-    RenewsTyping,
     SendOutcome,
     Sends,
-    ShowsTyping,
     Withdrawn,
 )
+from bridge.channel.showing import EditsMessages, EndsTyping, RenewsTyping, ShowsTyping
 from bridge.channel.testing.checks.stage import Stage, scenario
 from bridge.channel.testing.kit import KitSent, Trouble, TypingKit
 from bridge.channel.units import measure

@@ -133,11 +133,13 @@ class Outcome:
 Cell = tuple[Grant, Who, Where]
 
 
-async def every_cell(grants: Iterable[Grant] = GRANTS) -> dict[Cell, Outcome]:
-    """Try all of them, the accounts side by side."""
+async def every_cell(
+    grants: Iterable[Grant] = GRANTS, settings: str = "", more: str = ""
+) -> dict[Cell, Outcome]:
+    """Try all, the accounts side by side. ``settings`` are the daemon's, and ``more`` each account's."""
     grants, found = list(grants), dict[Cell, Outcome]()
     async with (
-        accounts_with(grants) as running,
+        accounts_with(grants, settings, more) as running,
         aiohttp.ClientSession() as http,
         fetchable() as place,
         asyncio.TaskGroup() as tasks,
@@ -148,12 +150,14 @@ async def every_cell(grants: Iterable[Grant] = GRANTS) -> dict[Cell, Outcome]:
 
 
 @asynccontextmanager
-async def accounts_with(grants: Iterable[Grant]) -> AsyncIterator[Running]:
+async def accounts_with(
+    grants: Iterable[Grant], settings: str = "", more: str = ""
+) -> AsyncIterator[Running]:
     with short_home() as home:
         for grant in grants:
             keep(home, grant.account)
-        tables = "".join(grant.table() for grant in grants)
-        write_settings(home, f'[tools]\nprivate_hosts = ["127.0.0.1"]\n{tables}')
+        tables = "".join(grant.table() + more for grant in grants)
+        write_settings(home, f'{settings}[tools]\nprivate_hosts = ["127.0.0.1"]\n{tables}')
         home.private_dir(home.root / "workspace")
         (home.root / "workspace" / "known.txt").write_text(KNOWN)
         async with daemon(home) as running:

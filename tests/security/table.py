@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from tests.security.agents import Kind, every_agent
 from tests.security.cells import (
     COMMANDS,
     GRANTS,
@@ -45,11 +46,23 @@ def of_grants(found: Mapping[Cell, Outcome]) -> str:
     return _table(head, rows)
 
 
+def of_agents(found: Mapping[Kind, Mapping[Cell, Outcome]]) -> str:
+    """The same for each agent, on accounts that answer anybody."""
+    head = ["agent", "who writes", "`remote_tools`, `approvals`", *Where]
+    rows = [
+        [f"`{kind}`", who, grants, *words]
+        for kind in Kind
+        for who in Who
+        for grants, words in _rows(found[kind], Senders.ANYONE, who)
+    ]
+    return _table(head, rows)
+
+
 def _rows(found: Mapping[Cell, Outcome], senders: Senders, who: Who) -> list[tuple[str, list[str]]]:
     """The grants that come to the same are one row."""
     same: dict[tuple[str, ...], list[Grant]] = {}
     for grant in GRANTS:
-        if grant.senders is senders:
+        if grant.senders is senders and (grant, who, Where.DIRECT) in found:
             words = tuple(found[grant, who, where].words for where in Where)
             same.setdefault(words, []).append(grant)
     return [(_named(grants), list(words)) for words, grants in same.items()]
@@ -96,7 +109,8 @@ def _line(cells: Iterable[str]) -> str:
 
 
 async def tables() -> str:
-    return f"{of_grants(await every_cell())}\n{of_commands(await every_command())}"
+    agents = of_agents(await every_agent())
+    return f"{of_grants(await every_cell())}\n{agents}\n{of_commands(await every_command())}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

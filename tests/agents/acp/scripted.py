@@ -373,23 +373,29 @@ class Words:
             told = [json.loads(line) for line in log]
         new = [one for one in told if one.get("method") in ("session/new", "session/load")][-1]
         server = next(one for one in new["params"]["mcpServers"] if one["name"] == "turnbridge")
-        env = {**os.environ, **{one["name"]: one["value"] for one in server["env"]}}
-        with subprocess.Popen([server["command"], *server["args"]], stdin=-1, stdout=-1, env=env) as program:
-            assert program.stdin is not None
-            assert program.stdout is not None
-            name, _, path = value.partition(":")
-            answer: dict[str, Any] = {}
-            for number, (method, params) in enumerate(
-                [("initialize", {"protocolVersion": "2025-06-18"}), ("tools/list", {}),
-                 ("tools/call", {"name": name, "arguments": {"path": path}})]
-            ):  # fmt: skip
-                line = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-                program.stdin.write(line.encode() + b"\n")
-                program.stdin.flush()
-                answer = json.loads(program.stdout.readline())
-                note(tool=answer)
-            program.stdin.close()
+        name, _, path = value.partition(":")
+        answer = use(server, name, {"path": path})
         agent.say(session, f"isError={answer['result']['isError']}")
+
+
+def use(server: dict[str, Any], name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Call a tool of a server that the session was given, through its own program; the answer."""
+    env = {**os.environ, **{one["name"]: one["value"] for one in server["env"]}}
+    answer: dict[str, Any] = {}
+    with subprocess.Popen([server["command"], *server["args"]], stdin=-1, stdout=-1, env=env) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        for number, (method, params) in enumerate(
+            [("initialize", {"protocolVersion": "2025-06-18"}), ("tools/list", {}),
+             ("tools/call", {"name": name, "arguments": arguments})]
+        ):  # fmt: skip
+            line = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+            program.stdin.write(line.encode() + b"\n")
+            program.stdin.flush()
+            answer = json.loads(program.stdout.readline())
+            note(tool=answer)
+        program.stdin.close()
+    return answer
 
 
 if __name__ == "__main__":

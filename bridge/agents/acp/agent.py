@@ -116,7 +116,11 @@ class Acp:
         request = await prompted.request(session, unseen)
         cost_micros = session.cost_micros
         prompting = Prompting(self._launch.title, sink, prompted.gate, self._settings.silent_seconds)
-        response = await self._answer(seat, session, prompting, request)
+        try:
+            response = await self._answer(seat, session, prompting, request)
+        except BaseException:
+            sink.used(AgentUsage(1, cost_micros=_cost(cost_micros, session.cost_micros)))
+            raise
         await prompting.finish(notes(turn.prompt, is_lost=is_lost, stop_reason=response.stop_reason))
         heard = mark(turn.prompt, prompting.said)
         await sink.keep(Memory(memory.session, memory.cwd, heard).encode())
@@ -249,10 +253,14 @@ async def _ask(session: Session, request: PromptRequest, prompting: Prompting) -
 
 def _usage(response: PromptResponse, steps: int, before: int | None, after: int | None) -> AgentUsage:
     used = response.usage
-    cost = after - before if after is not None and before is not None and after >= before else None
     return AgentUsage(
         steps=max(1, steps),
         input_tokens=used.input_tokens if used else None,
         output_tokens=used.output_tokens if used else None,
-        cost_micros=cost,
+        cost_micros=_cost(before, after),
     )
+
+
+def _cost(before: int | None, after: int | None) -> int | None:
+    """What was added to a session's cost, where that is known."""
+    return after - before if after is not None and before is not None and after >= before else None

@@ -213,6 +213,18 @@ async def test_a_cancelled_turn_is_told_to_the_program_whose_session_goes_on(tmp
         assert len(here.told("initialize")) == 1
 
 
+async def test_a_cancelled_turn_tells_what_it_has_cost(tmp_path: Path) -> None:
+    async with stage(tmp_path) as here:
+        heard = here.heard("odd go wait")
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(here.agent.run(here.turn("odd go wait"), heard, heard))
+            while not heard.previews:
+                await asyncio.sleep(0.005)
+            running.cancel()
+        assert heard.so_far is not None
+        assert heard.so_far.cost_micros == 12_500
+
+
 async def stopped(here: Stage, prompt: str) -> None:
     """Begin a turn, and cancel it as soon as it has said something."""
     heard = here.heard(prompt)

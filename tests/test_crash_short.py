@@ -65,6 +65,10 @@ def test_a_daemon_that_is_wrong_on_purpose_is_caught(variant: str, kills: int, b
             "stops-nothing+answered-again",
             {"answered although it was stopped", "answered by two replies|not over"},
         ),
+        (
+            "leaves-behind+lost-choices",
+            {"processes outlived their daemon", "what was chosen is not in effect"},
+        ),
     ],
 )
 def test_each_wrong_of_a_daemon_that_is_wrong_in_many_ways_is_caught(

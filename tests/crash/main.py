@@ -89,7 +89,7 @@ class Run:
     breaches: list[str] = field(default_factory=list)
     random_kills: int = 0
     starting_kills: int = 0
-    orphans: int = 0  # processes that were there as their daemon was found dead
+    orphans: Counter[str] = field(default_factory=Counter)  # by their kind, as their daemon was found dead
     slowest_end: float = 0.0  # of these, in seconds
 
     def __post_init__(self) -> None:
@@ -108,7 +108,7 @@ class Run:
         self.traffic.look()
         verdict = judge(self.place, self.journal)
         verdict.breaches[:0] = self.breaches
-        verdict.counts["processes whose daemon died"] = self.orphans
+        verdict.counts.update({f"processes whose daemon died: {kind}": n for kind, n in self.orphans.items()})
         return verdict
 
     # --- killing --------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class Run:
     async def _leaves_nothing(self) -> None:
         """Nothing that the daemon has started goes on for long without it; what does is ended here."""
         began, left = time.monotonic(), await self.daemon.left()
-        self.orphans += len(left)
+        self.orphans.update(offspring.kind(offspring.shown(pid)) for pid in left)
         while left and time.monotonic() < began + GONE_SECONDS:
             await asyncio.sleep(LOOK_SECONDS)
             if not (left := await self.daemon.left()):

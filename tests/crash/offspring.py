@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 MARK = "LC_CRASH_RUN"
+SHOWN_CHARACTERS = 200
 _PROC = Path("/proc")
 _STUBBORN = "trap '' TERM HUP; while :; do sleep 1; done"
 # In its group, out of it, and a child of nobody: most end when they are asked to.
@@ -32,8 +33,15 @@ def shown(pid: int) -> str:
     """What a process is, for whoever has to find out where it comes from."""
     with suppress(OSError):
         words = (_PROC / f"{pid}" / "cmdline").read_bytes().split(b"\0")
-        return b" ".join(words).decode(errors="replace").strip()[:120]
+        return b" ".join(words).decode(errors="replace").strip()[:SHOWN_CHARACTERS]
     return "ended meanwhile"
+
+
+def kind(command: str) -> str:
+    """What a command line belongs to: the tool ``shell``, the program of an agent, or what they started."""
+    if "/bin/sh -c" in command:
+        return "shell"
+    return "program" if "tests.crash.program" in command else "child"
 
 
 def end(pids: Iterable[int]) -> None:

@@ -28,6 +28,7 @@ log = get_logger(__name__)
 
 TURN_RESERVE = 1_000_000  # numbers kept for one turn, far more than it has events
 FAILURE_CHARACTERS = 300
+MOST_USED = 2**53  # more is no figure of a turn's, and not every reader of JSON keeps it
 
 End = Callable[[int], TurnEvent]
 """The terminal event, given its number."""
@@ -199,7 +200,8 @@ class ActiveTurn:
         if self._cancelled or isinstance(error, asyncio.CancelledError):
             return self._event(ours.TurnCancelled, **used)
         if error is None and usage is not None:
-            return self._event(ours.TurnCompleted, steps=usage.steps, **{"usage": Usage(), **used})
+            steps = _figure(usage.steps) or 1
+            return self._event(ours.TurnCompleted, steps=steps, **{"usage": Usage(), **used})
         if isinstance(error, AgentError):
             message = " ".join(clean(str(error)).split())[:FAILURE_CHARACTERS]
             return self._event(ours.TurnFailed, code=error.code, message=message, **used)
@@ -222,11 +224,17 @@ class ActiveTurn:
 
 
 def _used(usage: AgentUsage) -> dict[str, object]:
-    """What a turn's end tells of it: what nobody reported is absent."""
-    told: dict[str, object] = {"cost_micros": usage.cost_micros} if usage.cost_micros is not None else {}
-    if usage.input_tokens is not None or usage.output_tokens is not None:
-        told["usage"] = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
+    """What a turn's end tells of it: what nobody reported, or nobody can believe, is absent."""
+    read, written, cost = map(_figure, (usage.input_tokens, usage.output_tokens, usage.cost_micros))
+    told: dict[str, object] = {"cost_micros": cost} if cost is not None else {}
+    if read is not None or written is not None:
+        told["usage"] = Usage(input_tokens=read, output_tokens=written)
     return told
+
+
+def _figure(told: int | None) -> int | None:
+    """A figure as an agent's program tells it, who may tell anything; None for what no turn can have used."""
+    return told if told is not None and 0 <= told <= MOST_USED else None
 
 
 def _remove(paths: list[str]) -> None:

@@ -75,6 +75,25 @@ async def test_a_completed_turn_tells_its_steps_and_what_was_reported_of_its_tok
         assert (await client.turn("plain"))[-1]["usage"] == {}
 
 
+@pytest.mark.parametrize("odd", [-1, 1 << 63, 1 << 64, 10**306])
+async def test_figures_that_no_turn_can_have_used_cost_the_figure_and_never_the_answer(odd: int) -> None:
+    async def lie(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        await sink.completed("done")
+        return AgentUsage(odd, odd, odd, odd)
+
+    async def lie_and_fail(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        sink.used(AgentUsage(odd, odd, 7, odd))
+        raise AgentError("provider_error", "no")
+
+    async with serving(ScriptedAgent(lie=lie, fail=lie_and_fail)) as server:
+        client = await server.session()
+        ended = (await client.turn("lie"))[-1]
+        assert (ended["type"], ended["steps"], ended["usage"]) == ("turn.completed", 1, {})
+        assert "cost_micros" not in ended
+        failed = (await client.turn("fail"))[-1]
+        assert (failed["type"], failed["usage"]) == ("turn.failed", {"output_tokens": 7})
+
+
 async def spend_and_fail(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
     sink.used(AgentUsage(1, 5, None, 2))
     sink.used(AgentUsage(2, 9, 1, 4))

@@ -23,6 +23,7 @@ from bridge.agents.acp.peer import Peer, joined
 from bridge.agents.contract import AgentError
 
 MICROS = 1_000_000
+MOST_DOLLARS = 1_000_000.0
 
 
 class Listener(Protocol):
@@ -56,7 +57,7 @@ class Session:
                 self.options.is_now("mode", update.current_mode_id)
             case UsageUpdate():
                 if update.cost is not None and update.cost.currency.upper() == "USD":
-                    self.cost_micros = max(0, round(update.cost.amount * MICROS))
+                    self.cost_micros = _micros(update.cost.amount)
         if self.listener is not None:
             self.listener.update(update)
 
@@ -97,6 +98,11 @@ class Session:
         return "session/set_model", {**session, "modelId": value}  # of earlier versions of the protocol
 
 
+def _micros(dollars: float) -> int | None:
+    """None for what is no cost of a session, as a program may tell anything."""
+    return round(dollars * MICROS) if 0 <= dollars <= MOST_DOLLARS else None
+
+
 async def open_session(
     peer: Peer, cwd: Path, servers: Sequence[Mapping[str, Any]], seconds: float
 ) -> Session:
@@ -113,6 +119,8 @@ async def open_session(
     session_id = told.get("sessionId") if isinstance(told, dict) else None
     if not isinstance(session_id, str) or not session_id:
         raise LostError(f"{peer.launch.title} gave a session without an id")
+    if session_id in peer.sessions:  # what is asked and said in the one chat would come to the other
+        raise LostError(f"{peer.launch.title} gave a session the id of another")
     session = Session(peer, session_id, cwd, told)
     session.cost_micros = 0
     peer.sessions[session_id] = session
@@ -122,13 +130,15 @@ async def open_session(
 async def load_session(
     peer: Peer, session_id: str, cwd: Path, servers: Sequence[Mapping[str, Any]], seconds: float
 ) -> Session | None:
-    """A session of before; None where the program has it no more.
+    """A session of before; None where the program has it no more, or another session of ours has it.
 
     What it tells of the past while it loads is in our history, and dropped.
 
     Raises:
         AgentError: it was refused for another reason.
     """
+    if session_id in peer.sessions:
+        return None
     params = {"sessionId": session_id, "cwd": str(cwd), "mcpServers": joined(servers, peer.about)}
     method = "session_resume" if can_resume(peer) else "session_load"
     try:

@@ -1,5 +1,6 @@
 """Sessions in a program: a program that answers in memory stands for it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,25 @@ async def test_only_dollars_are_counted() -> None:
     ):
         session.update(news(sessionUpdate="usage_update", used=1, size=1, cost=cost))
         assert session.cost_micros == micros
+
+
+@pytest.mark.parametrize("amount", ["NaN", "Infinity", "1e999", "1e300", "-1"])
+async def test_a_cost_that_is_none_is_not_known_and_the_turn_hears_on(amount: str) -> None:
+    session = await opened(Program({}, session_new={"sessionId": "s"}))
+    session.update(news(sessionUpdate="usage_update", used=1, size=1, cost={"amount": 1, "currency": "USD"}))
+    odd = json.loads(f'{{"amount": {amount}, "currency": "USD"}}')
+    session.update(news(sessionUpdate="usage_update", used=1, size=1, cost=odd))
+    assert session.cost_micros is None
+
+
+async def test_an_id_that_another_session_has_is_refused() -> None:
+    """Else what is said and asked in the one chat would come to the other."""
+    program: Any = Program({}, session_new={"sessionId": "s"}, session_load={})
+    first = await opened(program)
+    with pytest.raises(AgentError, match="another"):
+        await opened(program)
+    assert await load_session(program, "s", Path("/w"), (), 1) is None
+    assert program.sessions == {"s": first}
 
 
 async def test_without_a_turn_a_question_is_cancelled() -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import binascii
 import hashlib
 import json
 import mimetypes
@@ -73,7 +72,7 @@ def _keep(piece: Kept, server: str, cwd: Path) -> str:
         name = f"{safe(server)}-{hashlib.sha256(data).hexdigest()[:12]}{ending}"
         with Workspace(cwd) as workspace:
             workspace.write(f"{FOLDER}/{name}", data)
-    except binascii.Error:
+    except ValueError:  # no base64, or not even ASCII
         return f"[a file ({mime}) that cannot be read]"
     except RefusedError as refusal:
         return f"[a file ({mime}), not kept: {refusal}]"

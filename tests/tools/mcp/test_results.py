@@ -94,3 +94,8 @@ def test_no_link_leads_a_file_out_of_the_workspace(tmp_path: Path) -> None:
     assert os.listdir(outside) == []
     gone = to_result(types.CallToolResult(content=[image(PNG)]), "s", tmp_path / "none").output
     assert gone == "[a file (image/png), not kept: No such file or directory]"
+
+
+def test_bytes_that_are_none_at_all_are_told_and_fail_nothing(tmp_path: Path) -> None:
+    answer = types.CallToolResult(content=[image("é"), types.TextContent(text="and this")])
+    assert to_result(answer, "s", tmp_path).output == "[a file (image/png) that cannot be read]\nand this"

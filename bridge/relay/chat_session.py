@@ -6,7 +6,6 @@ import asyncio
 import math
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 from bridge.clock import unix_ms
 from bridge.errors import SessionError
@@ -76,7 +75,7 @@ class ChatSession:
 
     async def _with(self, authority: Authority, chosen: Chosen) -> Authority:
         """Raises SessionError: the folder may not be chosen any more."""
-        if chosen.cwd and not await asyncio.to_thread(self._work.folders.allows, Path(chosen.cwd)):
+        if chosen.cwd and not await asyncio.to_thread(self._work.folders.still_allows, chosen.cwd):
             raise SessionError("the folder that was chosen is not allowed any more", "invalid_request")
         return replace(
             authority,

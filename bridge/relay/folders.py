@@ -30,14 +30,23 @@ class Folders:
             return None
         return found if self.allows(found) else None
 
+    def still_allows(self, chosen: str) -> bool:
+        """Whether ``chosen``, as ``find`` gave it, leads where it led, and that may be chosen. Blocking."""
+        return self.find(chosen, self.workspace) == Path(chosen)
+
     def allows(self, folder: Path) -> bool:
         """Whether the real path ``folder`` may be chosen. Blocking."""
         for root in self._real_roots():
             if folder.is_relative_to(root):
                 hidden = any(part.startswith(".") for part in folder.relative_to(root).parts)
-                own = folder.is_relative_to(self._real(self.home)) and root != self._real(self.workspace)
-                return not hidden and not own
+                return not hidden and not self._is_own(folder)
         return False
+
+    def _is_own(self, folder: Path) -> bool:
+        """Whether it is the daemon's: in its home, and not in a workspace there."""
+        home, workspace = self._real(self.home), self._real(self.workspace)
+        inside = workspace.is_relative_to(home) and folder.is_relative_to(workspace)
+        return folder.is_relative_to(home) and not inside
 
     def listed(self, current: Path) -> list[Path]:
         """What can be gone to from ``current``: it, the roots, and the folders right below it. Blocking."""

@@ -214,6 +214,21 @@ async def test_a_chosen_folder_is_where_the_session_goes_on_and_is_found_again()
         assert here.server.opened == 1
 
 
+async def test_a_chosen_folder_that_became_a_link_is_chosen_no_more() -> None:
+    """What an agent puts in its place meanwhile leads nobody out of what the settings allow."""
+    async with chat() as (here, session):
+        due = authority(here, tools=True)
+        inner = here.home.root.resolve() / "inner"
+        inner.mkdir()
+        await choose(here, cwd=str(inner))
+        await session.ready(due)
+        inner.rmdir()
+        inner.symlink_to("/")
+        with pytest.raises(ChoiceGoneError):
+            await session.ready(due)
+        assert await session.chosen() == Chosen()
+
+
 async def test_a_folder_that_changed_before_we_wrote_that_down_is_found_all_the_same() -> None:
     async with chat() as (here, session):
         due = authority(here, tools=True)

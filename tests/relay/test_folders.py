@@ -51,6 +51,14 @@ def test_the_daemon_s_own_home_is_none_also_where_a_root_is_around_it(place: Pat
     assert wide.find("other", place) == place / "other"
 
 
+def test_nor_is_it_where_the_workspace_itself_is_around_it(place: Path) -> None:
+    around = Folders(place, (), place / "home")
+    assert around.find("home/state", place) is None
+    assert around.find("home", place) is None
+    assert around.find("work/b", place) == place / "work" / "b"
+    assert around.find(".", place) == place
+
+
 def test_a_root_may_begin_in_the_user_s_home(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(place))
     assert folders(place, "~/work").find("~/work/b", Path("/")) == place / "work" / "b"

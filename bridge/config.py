@@ -203,6 +203,24 @@ class ToolsTable(Table):
     private_hosts: tuple[str, ...] = ()  # that web_fetch asks although their address is private
 
 
+class KeyPlace(Table):
+    """``env`` is the variable that holds a key, "" for none."""
+
+    env: str = ""
+
+
+class VoiceTable(Table):
+    """``[voice]``: who writes down what is said in voice messages; nobody without a ``base_url``."""
+
+    base_url: Annotated[str, AfterValidator(_public_url)] = ""
+    model: Annotated[str, Field(min_length=1, max_length=200)] = "whisper-1"
+    api_key: KeyPlace = KeyPlace()
+    language: Annotated[str, Field(pattern=r"^([a-z]{2,3})?$")] = ""  # "": as it is heard
+    max_mib: Annotated[int, Field(ge=1, le=100)] = 10
+    max_seconds: Annotated[float, Field(gt=0, le=7200)] = 600.0  # of SILK and AMR, which are decoded here
+    timeout_seconds: Annotated[float, Field(gt=0, le=600)] = 60.0
+
+
 class LogTable(Table):
     """``[log]``"""
 
@@ -220,6 +238,7 @@ class Config(Table):
     notices: NoticesTable = NoticesTable()
     log: LogTable = LogTable()
     tools: ToolsTable = ToolsTable()
+    voice: VoiceTable = VoiceTable()
     mcp: dict[Annotated[str, AfterValidator(_mcp_name)], McpTable] = {}
     agents: dict[str, dict[str, Any]] = {}
     channels: dict[str, dict[str, dict[str, Any]]] = {}

@@ -249,7 +249,8 @@ class Planner:
         found = accounts(config, self.home, channels, os.environ, self.profiles)
         self.meter.keep(one.id for one in found)
         shared, daemon, store = config.shared, config.daemon, config.store
-        used = (config.limits, config.media, store.max_waiting, config.web.public_url, daemon.folders)
+        media = (config.media, config.voice)
+        used = (config.limits, *media, store.max_waiting, config.web.public_url, daemon.folders)
         for line in unused_credentials(config, self.home, channels):
             log.warning("credentials.unused", reason=line)
         return [

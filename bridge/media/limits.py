@@ -23,6 +23,7 @@ class MediaLimits:
 
     owner_max_bytes: int = 50 * MIB
     others_image_max_bytes: int = 5 * MIB
+    others_voice_max_bytes: int = 0  # what is transcribed for them
     max_files: int = 16  # of one message
     max_pixels: int = MAX_PIXELS
 
@@ -31,9 +32,12 @@ def limit_for(kind: FileKind, owner: bool, limits: MediaLimits) -> int:
     """The most bytes that a file may have, 0: no file. ``owner``: it is the owner, with the tools grant."""
     if owner:
         return limits.owner_max_bytes
-    if kind is not FileKind.IMAGE:
-        return 0
-    return min(limits.others_image_max_bytes, limits.owner_max_bytes)
+    match kind:
+        case FileKind.IMAGE:
+            return min(limits.others_image_max_bytes, limits.owner_max_bytes)
+        case FileKind.AUDIO:
+            return min(limits.others_voice_max_bytes, limits.owner_max_bytes)
+    return 0
 
 
 def refusal_of(

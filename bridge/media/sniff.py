@@ -65,7 +65,9 @@ def sniff_file(path: Path, declared: str, name: str) -> str:
 
 
 def by_bytes(head: bytes) -> str:
-    """What libmagic takes the bytes for; unknown where there are none."""
+    """What libmagic takes the bytes for, which does not know SILK; unknown where there are none."""
+    if head.startswith((b"#!SILK_V3", b"\x02#!SILK_V3")):
+        return "audio/silk"
     try:
         found = str(_magic.from_buffer(head[:HEAD_BYTES]))
     except magic.MagicException:

@@ -25,11 +25,15 @@ _OVER = {
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Whom the account answers, and who may use tools. Ids are compared exactly; "" is nobody."""
+    """Whom the account answers, and who may use tools. Ids are compared exactly; "" is nobody.
+
+    ``listens``: what is said in voice messages is written down here.
+    """
 
     owner: str
     senders: Literal["owner", "anyone"] | tuple[str, ...]
     tools: bool
+    listens: bool = False
 
     def answers(self, sender: str) -> bool:
         if not sender:
@@ -120,7 +124,7 @@ def classify(
         return Decision(Fate.SEEN, "pressed")  # a button of nobody's: it says nothing to an agent
     if (excess := room.over(conversation)) is not None:
         return Decision(Fate.OVER, excess.limit, _OVER[excess.limit] if excess.tell else None)
-    if is_bare_voice(item):
+    if is_bare_voice(item) and not policy.listens:
         return Decision(Fate.NOTICE, "voice", Text.VOICE)
     if not room.admits(conversation, policy.is_owner(item)):
         return Decision(Fate.BUSY, "busy", Text.BUSY if room.notice_due(conversation) else None)

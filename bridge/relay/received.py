@@ -8,13 +8,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bridge.channel import Channel, ChannelError, FetchesFiles, Inbound, RemoteFile, ResolvesReferences
+from bridge.channel import (
+    Channel,
+    ChannelError,
+    CredentialsError,
+    FetchesFiles,
+    FileKind,
+    Inbound,
+    RemoteFile,
+    ResolvesReferences,
+)
+from bridge.errors import BridgeError, ConfigError
 from bridge.logs import Logger
 from bridge.media.files import Saved, TooLargeError
 from bridge.media.limits import MIB, MediaLimits, Refusal, limit_for, refusal_of
 from bridge.media.names import safe_name
 from bridge.media.shelf import Shelf
+from bridge.media.voice import Transcriber, UnheardError
 from bridge.protocol.shared import Attachment
+from bridge.relay.intake import is_bare_voice
 from bridge.relay.settle import settled
 from bridge.relay.texts import Text
 
@@ -30,6 +42,7 @@ class Terms:
     limits: MediaLimits
     download_seconds: float
     resolve_seconds: float
+    listener: Transcriber | None = None
 
 
 @dataclass(slots=True)
@@ -47,14 +60,20 @@ class Received:
     refusal: tuple[Text, int] | None = None
     fresh: list[Path] = field(default_factory=list)  # saved for this message; the others were there
 
-    def take(self, remote: RemoteFile, saved: Saved, *, fresh: bool) -> None:
-        self.attachments.append(_attachment(remote, saved))
+    def take(self, remote: RemoteFile, saved: Saved, transcript: str, *, fresh: bool) -> None:
+        self.attachments.append(_attachment(saved, transcript))
         if fresh:
             self.fresh.append(saved.path)
 
     def refuse(self, note: str, text: Text, limit_mib: int = 0) -> None:
         self.notes.append(note)
         self.refusal = self.refusal or (text, limit_mib)
+
+    async def forget_unheard(self, message: Inbound) -> None:
+        """A message of voice alone that nobody understood leaves nothing to put to an agent."""
+        if is_bare_voice(message) and not any(one.transcript for one in self.attachments):
+            await self.let_go(keep=False)
+            self.attachments.clear()
 
     async def let_go(self, *, keep: bool) -> None:
         """The turn is over, or there is none. Without ``keep``, what no stored message owns is removed."""
@@ -74,6 +93,7 @@ async def receive(message: Inbound, channel: Channel, terms: Terms, owner: bool,
         wanted = [*((file, False) for file in message.files), *((file, True) for file in referenced)]
         for remote, shared in wanted[: terms.limits.max_files]:
             await _Bringing(remote, shared, channel, terms, owner, received, log).settle()
+        await received.forget_unheard(message)
     except BaseException:  # stopped in the middle: no turn will own what is there already
         await received.let_go(keep=False)
         raise
@@ -175,12 +195,35 @@ class _Bringing:
         """The bytes decide: a file that is there may be none for this sender."""
         refusal = refusal_of(saved.kind, saved.size, self.owner, self.terms.limits)
         if refusal is None:
-            self.received.take(self.remote, saved, fresh=fresh)
+            try:
+                transcript = await self._heard(saved)
+            except BaseException:  # stopped in the middle: it is nobody's yet
+                await self._leave(saved, fresh)
+                raise
+            self.received.take(self.remote, saved, transcript, fresh=fresh)
             return
+        await self._leave(saved, fresh)
+        self._refused(refusal)
+
+    async def _heard(self, saved: Saved) -> str:
+        """What is said in it, by the platform or the configured endpoint; "" with a note if by neither."""
+        remote, listener = self.remote, self.terms.listener
+        if remote.transcript.strip() or remote.kind is not FileKind.AUDIO or listener is None:
+            return remote.transcript
+        try:
+            if saved.size > listener.table.max_mib * MIB:
+                raise UnheardError(f"it is larger than {listener.table.max_mib} MB")
+            return await listener.transcribe(saved.path, saved.mime)
+        except (BridgeError, OSError) as error:
+            log = self.log.warning if isinstance(error, ConfigError | CredentialsError) else self.log.info
+            log("voice.not_heard", reason=_reason(error))
+            self._refuse("what is said in it could not be written down", Text.VOICE)
+            return ""
+
+    async def _leave(self, saved: Saved, fresh: bool) -> None:
         self.terms.shelf.let_go([saved.path])
         if fresh:
             await self.terms.shelf.remove([saved.path])
-        self._refused(refusal)
 
     def _refused(self, refusal: Refusal) -> None:
         if refusal is Refusal.TOO_LARGE:
@@ -202,15 +245,15 @@ class _Bringing:
 
 
 def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, ChannelError) else type(error).__name__
+    return str(error) if isinstance(error, BridgeError) else type(error).__name__
 
 
-def _attachment(remote: RemoteFile, saved: Saved) -> Attachment:
+def _attachment(saved: Saved, transcript: str) -> Attachment:
     return Attachment(
         kind=saved.kind,
         path=str(saved.path),
         name=saved.path.name.partition("-")[2],
         mime=saved.mime,
         size=saved.size,
-        transcript=remote.transcript or None,
+        transcript=transcript or None,
     )

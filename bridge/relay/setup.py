@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,7 @@ from bridge.logs import Logger, get_logger
 from bridge.media.disk import Disk
 from bridge.media.limits import MediaLimits
 from bridge.media.shelf import Shelf
+from bridge.media.voice import Transcriber
 from bridge.meter import AccountMeter
 from bridge.paths import Home
 from bridge.relay import outbox, payload, received
@@ -74,7 +76,8 @@ class Setup:
     @cached_property
     def policy(self) -> Policy:
         settings = self.settings
-        return Policy(settings.owner, settings.senders, settings.remote_tools is RemoteTools.OWNER)
+        tools, listens = settings.remote_tools is RemoteTools.OWNER, bool(self.config.voice.base_url)
+        return Policy(settings.owner, settings.senders, tools, listens)
 
     @property
     def place(self) -> Place:
@@ -102,15 +105,18 @@ class Setup:
 
     def media(self, conversation: ConversationKey) -> received.Terms:
         """How files of this conversation are taken in, and where to."""
-        own, media = self.settings.media, self.config.media
+        own, media, voice = self.settings.media, self.config.media, self.config.voice
         folder = self.home.inbox(self.channel_name, self.account_name, payload.digest_of(conversation))
         limits = MediaLimits(
             owner_max_bytes=own.owner_max_mib * MIB,
             others_image_max_bytes=own.others_image_max_mib * MIB,
+            others_voice_max_bytes=voice.max_mib * MIB if voice.base_url else 0,
             max_files=media.max_files,
             max_pixels=media.max_pixels,
         )
-        return received.Terms(folder, self.shelf, limits, media.download_seconds, media.resolve_seconds)
+        seconds = (media.download_seconds, media.resolve_seconds)
+        listener = Transcriber(voice, self.home, os.environ) if voice.base_url else None
+        return received.Terms(folder, self.shelf, limits, *seconds, listener)
 
 
 def fingerprint_of(spec: ChannelSpec, settings: ChannelSettings, credentials: object) -> str:

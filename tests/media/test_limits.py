@@ -22,6 +22,13 @@ def test_the_limit_goes_by_sender_and_kind(kind: FileKind, owner: bool, mib: int
     assert limit_for(kind, owner, LIMITS) == mib * MIB
 
 
+def test_voice_of_others_is_taken_as_far_as_it_is_transcribed() -> None:
+    listening = MediaLimits(others_voice_max_bytes=10 * MIB)
+    assert limit_for(FileKind.AUDIO, False, listening) == 10 * MIB
+    assert limit_for(FileKind.AUDIO, False, MediaLimits(0, others_voice_max_bytes=10 * MIB)) == 0
+    assert limit_for(FileKind.VIDEO, False, listening) == 0
+
+
 def test_no_files_from_the_owner_are_no_files_from_anybody() -> None:
     none = MediaLimits(owner_max_bytes=0)
     assert refusal_of(FileKind.IMAGE, 1, False, none) is Refusal.NOT_FOR_SENDER

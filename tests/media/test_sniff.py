@@ -38,6 +38,7 @@ from tests.media.pictures import HEIC, HTML, PDF, PNG, picture
         (b"a,b\n1,2\n", "", "x.csv", "text/csv"),
         (b"hello there\n", "", "x.png", "text/plain"),
         (b"\x02#!SILK_V3", "audio/silk", "", "audio/silk"),
+        (b"#!SILK_V3", "", "", "audio/silk"),
         (picture("JPEG"), "image/*", "", "image/jpeg"),
     ],
 )

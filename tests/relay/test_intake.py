@@ -160,3 +160,9 @@ def test_a_button_that_nobody_knows_is_only_seen_and_never_work_case_61() -> Non
     press = replace(MESSAGE, text="", pressed="allow")
     assert decide(press, owner(), FakeRoom()) == Decision(Fate.SEEN, "pressed")
     assert decide(replace(press, text="allow"), owner(), FakeRoom()).fate is Fate.SEEN
+
+
+def test_case_26_voice_alone_is_work_where_it_is_transcribed() -> None:
+    voice = replace(MESSAGE, text="", files=(RemoteFile("v", FileKind.AUDIO),))
+    assert decide(voice, owner(), FakeRoom()).text is Text.VOICE
+    assert decide(voice, owner(listens=True), FakeRoom()) == Decision(Fate.WORK)

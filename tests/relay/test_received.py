@@ -10,14 +10,18 @@ import pytest
 
 from bridge.channel import ChannelError, Context, FileKind, Inbound, Incoming, RemoteFile
 from bridge.channel.testing.clock import until
+from bridge.config import VoiceTable
 from bridge.logs import get_logger
 from bridge.media.disk import Disk
-from bridge.media.limits import MediaLimits
+from bridge.media.limits import MIB, MediaLimits
 from bridge.media.shelf import Shelf
+from bridge.media.voice import Transcriber
+from bridge.paths import Home
 from bridge.relay.received import Received, Terms, receive
 from bridge.relay.texts import Text
 from tests.media.pictures import PNG
 from tests.media.test_disk import Filling
+from tests.media.transcriptions import FakeTranscriptions
 
 MESSAGE = Inbound("m1", "u1", "c1", "to", "m1", "see")
 IMAGE = RemoteFile("img", FileKind.IMAGE, "图.png")
@@ -69,10 +73,11 @@ class Mute:
 async def take(
     tmp_path: Path, *files: RemoteFile, owner: bool = True, platform: object = None, reference: str = "",
     limits: MediaLimits = USUAL, seconds: float = 30, shelf: Shelf | None = None,
+    listener: Transcriber | None = None, text: str = "see",
 ) -> Received:  # fmt: skip
     shelf = shelf or shelf_at(tmp_path)
-    terms = Terms(tmp_path / "inbox", shelf, limits, seconds, seconds)
-    message = replace(MESSAGE, files=files, reference=reference)
+    terms = Terms(tmp_path / "inbox", shelf, limits, seconds, seconds, listener)
+    message = replace(MESSAGE, files=files, reference=reference, text=text)
     return await receive(message, platform or FakePlatform(), terms, owner, LOG)
 
 
@@ -364,3 +369,73 @@ async def test_a_disk_that_fills_up_meanwhile_is_told_as_such(
     got = await take(tmp_path, IMAGE)
     assert got.refusal == (Text.UNREADABLE_DISK, 0)
     assert list((tmp_path / "inbox").iterdir()) == []
+
+
+VOICE = RemoteFile("voice", FileKind.AUDIO, "voice.ogg", "audio/ogg")
+LISTENING = replace(USUAL, others_voice_max_bytes=MIB)
+
+
+def listener(tmp_path: Path, base: str, **table: object) -> Transcriber:
+    table_ = VoiceTable.model_validate({"base_url": base, **table})
+    return Transcriber(table_, Home(tmp_path / "home"), {})
+
+
+def speaking(data: bytes = b"OggS voice") -> FakePlatform:
+    platform = FakePlatform()
+    platform.files["voice"] = data
+    return platform
+
+
+@pytest.mark.parametrize("owner", [True, False])
+async def test_voice_without_a_transcript_is_transcribed_for_everybody_who_is_answered(
+    tmp_path: Path, owner: bool
+) -> None:
+    async with FakeTranscriptions().serving() as fake:
+        got = await take(
+            tmp_path, VOICE, owner=owner, platform=speaking(), limits=LISTENING, text="",
+            listener=listener(tmp_path, fake.base),
+        )  # fmt: skip
+    (voice,) = got.attachments
+    assert (voice.kind, voice.transcript) == ("audio", "Turn the heating on.")
+    assert (got.notes, got.refusal) == ([], None)
+
+
+async def test_what_the_platform_understood_and_what_is_no_voice_is_not_transcribed(tmp_path: Path) -> None:
+    async with FakeTranscriptions().serving() as fake:
+        heard = replace(VOICE, transcript="from the platform")
+        music = replace(VOICE, kind=FileKind.FILE, name="song.ogg")
+        own = listener(tmp_path, fake.base)
+        got = await take(tmp_path, heard, music, platform=speaking(), listener=own)
+    assert [one.transcript for one in got.attachments] == ["from the platform", None]
+    assert fake.asked == []
+
+
+@pytest.mark.parametrize("data", [b"OggS voice", b"OggS" + bytes(1_048_577)])
+async def test_case_26_voice_alone_that_nobody_understands_leaves_nothing_for_an_agent(
+    tmp_path: Path, data: bytes
+) -> None:
+    async with FakeTranscriptions(status=500).serving() as fake:
+        own = listener(tmp_path, fake.base, max_mib=1)
+        got = await take(tmp_path, VOICE, platform=speaking(data), listener=own, text="")
+        assert (got.attachments, got.refusal) == ([], (Text.VOICE, 0))
+        assert not [*(tmp_path / "inbox").iterdir()]
+        got = await take(tmp_path, VOICE, platform=speaking(data), listener=own)
+    assert [one.transcript for one in got.attachments] == [None]  # beside a text it is there, with a note
+    assert got.notes == ["[audio voice.ogg: what is said in it could not be written down.]"]
+
+
+async def test_a_transcription_that_is_stopped_leaves_no_file(tmp_path: Path) -> None:
+    class Hangs(Transcriber):
+        async def transcribe(self, path: Path, mime: str) -> str:
+            stopped.set()
+            await asyncio.get_running_loop().create_future()
+            return ""
+
+    stopped, shelf = asyncio.Event(), shelf_at(tmp_path)
+    own = Hangs(VoiceTable(), Home(tmp_path / "home"), {})
+    async with asyncio.TaskGroup() as tasks:
+        taking = tasks.create_task(take(tmp_path, VOICE, platform=speaking(), listener=own, shelf=shelf))
+        await stopped.wait()
+        taking.cancel()
+    assert not [*(tmp_path / "inbox").iterdir()]
+    assert not shelf._in_use

@@ -39,10 +39,10 @@ from bridge.store.session_steps import (
     StoredSession,
     UnbindSession,
 )
-from bridge.store.sign_steps import DropSign, PutSign
+from bridge.store.sign_steps import DropSign, PutSign, SignsOf
 from bridge.store.states import MessageState, PartState
 from bridge.store.step import Query, Step, Store
-from bridge.store.usage_steps import Spend, Used
+from bridge.store.usage_steps import HoursOf, Spend, UsageOf, Used
 from bridge.values import value
 
 __all__ = [
@@ -78,7 +78,7 @@ __all__ = [
     "Forgotten",
     "HeldText",
     "HeldTexts",
-    "Hold",
+    "Hold", "HoursOf",
     "IdentityOf",
     "Later",
     "LoadSession",
@@ -116,7 +116,7 @@ __all__ = [
     "SessionRecord",
     "SetIdentity",
     "Settle",
-    "Settled",
+    "Settled", "SignsOf",
     "Spend",
     "Start",
     "Step",
@@ -127,7 +127,7 @@ __all__ = [
     "TakenBack",
     "ToldOf",
     "UnbindSession",
-    "Used",
+    "UsageOf", "Used",
 ]  # fmt: skip
 
 

@@ -1,11 +1,12 @@
 from bridge.channel.split import split_text
 from bridge.registry import channels
-from channels.feishu import SPEC, Feishu
+from channels.feishu import SPEC
+from channels.feishu.adapter import create
 
 
 def test_it_is_registered_under_its_name() -> None:
     assert channels().load("feishu") is SPEC
-    assert (SPEC.name, SPEC.create, SPEC.idempotent_seconds) == ("feishu", Feishu, 3600)
+    assert (SPEC.name, SPEC.create, SPEC.idempotent_seconds) == ("feishu", create, 3600)
 
 
 def test_case_52_what_is_rendered_notifies_nobody_and_stays_markdown() -> None:

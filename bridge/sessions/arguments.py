@@ -16,11 +16,11 @@ def plain(arguments: Any) -> Any:
     Raises:
         AgentError: ``tool_limit``: they are too large, too deep, or no JSON.
     """
-    data = json.dumps([arguments], ensure_ascii=False).encode(errors="replace")
-    if len(data) - len("[]") > ARGUMENT_BYTES:
-        raise AgentError("tool_limit", f"a call's arguments are over {ARGUMENT_BYTES} bytes")
     try:
+        data = json.dumps([arguments], ensure_ascii=False).encode(errors="replace")
+        if len(data) - len("[]") > ARGUMENT_BYTES:
+            raise AgentError("tool_limit", f"a call's arguments are over {ARGUMENT_BYTES} bytes")
         json_rules.parse(data)
-    except ProtocolError as error:
+    except (ProtocolError, RecursionError) as error:
         raise AgentError("tool_limit", "a call's arguments are no JSON that can be passed on") from error
     return json.loads(data)[0]

@@ -11,7 +11,7 @@ from bridge.protocol.shared import Attachment
 from bridge.sessions.budget import entry_tokens
 from bridge.sessions.context import Context
 from bridge.sessions.errors import FrameTooLargeError
-from bridge.sessions.history import MOST_BYTES, MOST_ENTRIES
+from bridge.sessions.history import MOST_BYTES, MOST_ENTRIES, encode
 from bridge.sessions.steering import Steering
 
 Event = TypeVar("Event", bound=TurnEvent)
@@ -42,7 +42,7 @@ class TurnScope:
         self.attached: list[ToolCompleted] = []
         self.copies: list[str] = []
         self.steering = Steering(context)
-        self._text_bytes = 0
+        self._bytes = 0  # of the entries as they are stored
         self._closed = self._stopped = False
 
     def stop(self) -> None:
@@ -73,8 +73,8 @@ class TurnScope:
         Raises:
             AgentError: ``history_limit``: they can never be stored, so nothing more of them need be kept.
         """
-        self._text_bytes += len(entry.text.encode())
-        if self._text_bytes > MOST_BYTES or len(self.entries) == MOST_ENTRIES:
+        self._bytes += len(encode(entry).encode())
+        if self._bytes > MOST_BYTES or len(self.entries) == MOST_ENTRIES:
             raise too_large()
         self.entries.append(entry)
         self.tokens.append(entry_tokens(entry))

@@ -363,7 +363,7 @@ async def test_a_turn_that_outgrows_the_history_is_stopped_while_it_runs(
         while True:
             await sink.completed("more " * 100)
 
-    monkeypatch.setattr(scope, "MOST_BYTES", 1600)
+    monkeypatch.setattr(scope, "MOST_BYTES", 1800)
     async with serving(ScriptedAgent(go=endless)) as server:
         client = await server.session()
         events = await client.turn("go")

@@ -19,7 +19,10 @@ def test_what_is_too_large_too_deep_or_no_number_is_refused() -> None:
     deep: list[Any] = []
     for _ in range(200):
         deep = [deep]
-    for arguments in ("x" * ARGUMENT_BYTES, deep, float("nan")):
+    deeper = deep
+    for _ in range(100_000):
+        deeper = [deeper]
+    for arguments in ("x" * ARGUMENT_BYTES, deep, deeper, float("nan")):
         with pytest.raises(AgentError) as error:
             plain(arguments)
         assert error.value.code == "tool_limit"

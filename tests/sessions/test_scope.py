@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.agents.contract import AgentError, HistoryEntry, Role
+from bridge.agents.contract import AgentError, HistoryEntry, Role, ToolCall
 from bridge.channel.testing.clock import FakeClock, settle
 from bridge.config import SessionsTable
 from bridge.ids import SessionId, TurnId
@@ -13,7 +13,7 @@ from bridge.sessions.approvals import Approvals
 from bridge.sessions.budget import entry_tokens
 from bridge.sessions.context import Context, SessionSettings
 from bridge.sessions.contract import Services
-from bridge.sessions.history import History
+from bridge.sessions.history import History, encode
 from bridge.sessions.outbound import Numbered, Outbound
 from bridge.sessions.scope import TurnScope, Work, whole
 from bridge.store.sqlite import open_store
@@ -91,7 +91,7 @@ async def test_more_than_can_be_stored_is_refused_at_once(
         )
         turn = TurnScope(context, Work(TurnId("t"), "r", "prompt", ()))
         entry = HistoryEntry(role=Role.ASSISTANT, text="é" * 5)
-        monkeypatch.setattr(scope_module, "MOST_BYTES", 20)
+        monkeypatch.setattr(scope_module, "MOST_BYTES", 2 * len(encode(entry).encode()))
         monkeypatch.setattr(scope_module, "MOST_ENTRIES", 2)
         turn.add(entry)
         turn.add(entry)
@@ -101,6 +101,26 @@ async def test_more_than_can_be_stored_is_refused_at_once(
             assert error.value.code == "history_limit"
         assert turn.entries == [entry, entry]
         assert turn.tokens == [entry_tokens(entry)] * 2
+
+
+async def test_what_calls_were_made_with_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a turn of a thousand calls holds hundreds of megabytes, only to be refused at its end."""
+    async with open_store(tmp_path / "s.db", workers=InlineWorker) as store:
+        events = Numbered(Outbound(), store, SessionId("s"), last=0, reserved=10_000)
+        services = Services(
+            agents_of(ScriptedAgent()), no_tools, store, FakeClock(), DaemonControl(), SessionsTable()
+        )
+        context = Context(
+            services, SessionId("s"), tmp_path, SessionSettings(), {}, History(), events, Approvals()
+        )
+        turn = TurnScope(context, Work(TurnId("t"), "r", "prompt", ()))
+        monkeypatch.setattr(scope_module, "MOST_BYTES", 3000)
+        entry = HistoryEntry(role=Role.ASSISTANT, text="", calls=(ToolCall(name="x", arguments="a" * 1000),))
+        turn.add(entry)
+        turn.add(entry)
+        with pytest.raises(AgentError) as error:
+            turn.add(entry)
+        assert error.value.code == "history_limit"
 
 
 async def test_each_event_lets_others_have_their_turn_also_when_nobody_reads_any_more(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ All of it is in memory, and outlives a run of the account: a question is open as
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,6 +34,7 @@ _LABEL_BYTES = 60  # of a button
 _KEPT_SECONDS = 3600  # past its time, of a question whose turn nobody took up again
 
 
+_NUMBER = re.compile(r"[0-9]{1,4}")  # an option's: a button's value comes from outside
 _NO = Answer(False)
 
 
@@ -191,7 +193,7 @@ class Approvals:
         """A plain yes or no, or the option of that number, which ``/deny`` cannot make a yes."""
         if not number:
             return _decided(question, Answer(approved), language)
-        answer = question.option(int(number))
+        answer = question.option(int(number) if _NUMBER.fullmatch(number) else 0)
         if answer is None or (answer.approved and not approved):
             return Said(say(Text.APPROVAL_NUMBER, language, id=question.id, count=len(question.options)))
         return _decided(question, answer, language)

@@ -264,6 +264,14 @@ def test_a_button_that_somebody_else_pressed_or_elsewhere_changes_nothing(change
     assert decided(desk) == [None]
 
 
+@pytest.mark.parametrize("number", ["x", "-1", "1.5", "²", "9" * 5000])
+def test_a_button_with_a_number_that_is_none_changes_nothing(number: str) -> None:
+    desk = Desk("a")
+    desk.questions[0].options = OPTIONS
+    assert "a number from 1 to 3" in str(desk.say("", pressed=f"approve-{number}:a:en"))
+    assert decided(desk) == [None]
+
+
 @pytest.mark.parametrize("pressed", ["x", "approve:a", "approve:a:fr", "confirm:a:en"])
 def test_buttons_of_others_are_left_to_others(pressed: str) -> None:
     desk = Desk("a")

@@ -15,12 +15,11 @@ from acp.schema import (
 )
 
 from bridge.agents.contract import HistoryEntry, Role, TurnFile
+from bridge.media.showing import showable
 
-IMAGE_BYTES = 8 * 1_048_576
 EMBEDDED_BYTES = 65_536
 PREFACE_BYTES = 24_576
 ENTRY_BYTES = 4096
-_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _WHO = {Role.USER: "User", Role.ASSISTANT: "You", Role.NOTE: "Note"}
 
 
@@ -36,9 +35,9 @@ def _block(file: TurnFile, takes: PromptCapabilities) -> Any:
     path = file.path or Path()
     uri = path.as_uri()
     try:
-        if takes.image and file.mime in _IMAGES and file.size <= IMAGE_BYTES:
-            data = base64.b64encode(path.read_bytes()).decode()
-            return ImageContentBlock(type="image", data=data, mime_type=file.mime, uri=uri)
+        if takes.image and file.pixels and (found := showable(path)):
+            data = base64.b64encode(found.data).decode()
+            return ImageContentBlock(type="image", data=data, mime_type=found.mime, uri=uri)
         if takes.embedded_context and file.mime.startswith("text/") and file.size <= EMBEDDED_BYTES:
             resource = TextResourceContents(uri=uri, mime_type=file.mime, text=path.read_text())
             return EmbeddedResourceContentBlock(type="resource", resource=resource)

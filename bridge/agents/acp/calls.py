@@ -19,11 +19,14 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
-from bridge.agents.contract import Gate, Option, OwnCall, ToolCall
+from bridge.agents.contract import AgentError, Gate, Option, OwnCall, ToolCall
+from bridge.protocol import json_rules
+from bridge.protocol.errors import ProtocolError
 from bridge.tools.contract import Risk, ToolResult
 
 Told = ToolCallStart | ToolCallProgress | ToolCallUpdate
 
+MOST_TOLD = 2000  # of one turn
 OUTPUT_BYTES = 16_384
 ARGUMENT_BYTES = 65_536
 TEXT_CHARACTERS = 4000
@@ -77,7 +80,7 @@ class Calls:
 
     async def tell(self, update: Told) -> None:
         """Take in news of a call."""
-        made = self._made.setdefault(update.tool_call_id, Made())
+        made = self._of(update.tool_call_id)
         if made.ended:
             return
         made.take(update)
@@ -87,6 +90,12 @@ class Calls:
                 await self._show(made)
         if update.status in ENDED:
             await self._end(made, update.status == "completed")
+
+    def _of(self, call_id: str) -> Made:
+        """Raises AgentError: ``tool_limit``: there are too many, also of such as came to nothing."""
+        if call_id not in self._made and len(self._made) >= MOST_TOLD:
+            raise AgentError("tool_limit", f"the agent told of over {MOST_TOLD} calls in one turn")
+        return self._made.setdefault(call_id, Made())
 
     async def _show(self, made: Made) -> None:
         own = await self._proposed(made)
@@ -107,7 +116,7 @@ class Calls:
 
         A call that was asked about, or runs, is asked about as another one.
         """
-        made = self._made.setdefault(call.tool_call_id, Made())
+        made = self._of(call.tool_call_id)
         made.take(call)
         if made.asked or made.own is not None:
             return await self._ask_aside(made, options)
@@ -168,10 +177,26 @@ def _arguments(told: dict[str, Any]) -> dict[str, Any]:
         "changes": [] if told.get("raw_input") else _changes(told),
     }
     arguments = {key: value for key, value in known.items() if value}
-    text = json.dumps(arguments, ensure_ascii=False, default=str)
-    if len(text.encode(errors="replace")) <= ARGUMENT_BYTES:
+    text = _json(arguments)
+    if _fits(text):
         return arguments
     return {"title": _title(told), "cut": text[:TEXT_CHARACTERS]}
+
+
+def _fits(text: str) -> bool:
+    """Whether the gate takes it: else the call is told as far as it can be, and the turn goes on."""
+    data = text.encode(errors="replace")
+    try:
+        return len(data) <= ARGUMENT_BYTES and json_rules.parse(b"[" + data + b"]") is not None
+    except ProtocolError:
+        return False
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except RecursionError:
+        return "…"
 
 
 def _changes(told: dict[str, Any]) -> list[dict[str, str]]:
@@ -188,7 +213,7 @@ def _output(told: dict[str, Any]) -> str:
     raw = told.get("raw_output")
     if texts or raw is None:
         return "\n".join(texts)
-    return raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False, default=str)
+    return raw if isinstance(raw, str) else _json(raw)
 
 
 def _text(content: Any) -> str:

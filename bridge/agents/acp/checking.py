@@ -10,6 +10,7 @@ from bridge.agents.acp.launch import Launch
 from bridge.agents.acp.peer import Peer
 from bridge.agents.acp.session import open_session
 from bridge.agents.contract import AgentError, Finding
+from bridge.logs import clean
 from bridge.protocol.ours import SIGN_IN_REQUIRED
 
 CHECK_SECONDS = 18.0
@@ -62,7 +63,8 @@ async def _heard(peer: Peer) -> None:
 
 
 def _last_words(peer: Peer) -> str:
-    lines = [line.strip() for line in peer.stderr.decode(errors="replace").splitlines() if line.strip()]
+    said = peer.stderr.decode(errors="replace").splitlines()
+    lines = [clean(line).strip() for line in said if line.strip()]
     told = " / ".join("".join(c if c.isprintable() else " " for c in line) for line in lines[-LAST_LINES:])
     return f"; it said: {told[-LINE_CHARACTERS:]}" if told else ""
 

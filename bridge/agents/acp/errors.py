@@ -4,6 +4,7 @@ from acp.exceptions import RequestError
 
 from bridge.agents.acp.launch import Launch
 from bridge.agents.contract import AgentError
+from bridge.logs import clean
 from bridge.protocol.ours import SIGN_IN_REQUIRED
 
 AUTH_REQUIRED = -32000
@@ -27,7 +28,7 @@ def refused(error: RequestError, launch: Launch, what: str) -> AgentError:
     """What a refusal of ``what`` is told as; a missing sign-in with its cure."""
     if error.code == AUTH_REQUIRED:
         return AgentError(SIGN_IN_REQUIRED, launch.not_signed_in)
-    said = " ".join(str(error).split())[:MESSAGE_CHARACTERS]
+    said = " ".join(clean(str(error)).split())[:MESSAGE_CHARACTERS]
     return AgentError("provider_error", f"{launch.title} refused {what} ({error.code}): {said}")
 
 

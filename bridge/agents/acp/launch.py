@@ -1,14 +1,17 @@
 """How a profile's program is started, and what a person has to do where it is missing or not signed in."""
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from bridge.agents.acp.settings import AcpSettings, PresetName
+from bridge.logs import SHORTEST_BORNE, register_secret
 from bridge.tools.processes import clean_environment
 
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _PASSED = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "NODE_EXTRA_CA_CERTS")
 
 
@@ -91,6 +94,9 @@ class Launch:
             name, equals, value = one.partition("=")
             if equals or name in os.environ:
                 env[name] = value if equals else os.environ[name]
+        for name, value in env.items():
+            if _SECRET.search(name) and len(value) >= SHORTEST_BORNE:
+                register_secret(value)  # programs quote it where it is refused
         return {**(self.preset.sets if self.preset else {}), **env}
 
     def program(self) -> str | None:

@@ -50,6 +50,12 @@ class _Open:
     task: asyncio.Task[None]
     news: list[Any] = field(default_factory=list)
 
+    def hold(self, news: Any) -> None:
+        """Raises AgentError: it is too much; ``news`` is among what is left."""
+        self.news.append(news)
+        if len(self.news) > MOST_WAITING:
+            raise _too_much()
+
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
@@ -86,21 +92,16 @@ class Prompting:
 
     def update(self, update: Any) -> None:
         """News of the session; what comes after the end is dropped."""
-        if not self._closed:
-            self._put(update)
+        self._put(update)
 
     async def permission(self, request: RequestPermissionRequest) -> str | None:
         question = _Question(request)
-        if self._closed:
-            return None
         self._put(question)
         return await question.answer
 
     async def tool(self, call: ToolCall) -> ToolResult:
         """Make a call of one of our own tools, in its order."""
         tool = _Tool(call)
-        if self._closed:
-            return ToolResult(False, "No turn runs.")
         self._put(tool)
         return await tool.answer
 
@@ -109,9 +110,13 @@ class Prompting:
         self._news.put_nowait(_Over(outcome))
 
     def _put(self, news: Any) -> None:
+        if self._closed:
+            _turn_down(news)
+            return
         self.heard_of = True
         if self._news.qsize() >= MOST_WAITING:
-            self.over(AgentError("response_limit", "the agent says more than is taken in"))
+            self.over(_too_much())
+            _turn_down(news)
         else:
             self._news.put_nowait(news)
 
@@ -136,10 +141,7 @@ class Prompting:
         while not self._news.empty():
             left.append(self._news.get_nowait())
         for news in [*left, *self._tools]:
-            if isinstance(news, _Question):
-                _answer(news.answer, None)
-            elif isinstance(news, _Tool):
-                _answer(news.answer, ToolResult(False, "The turn has ended."))
+            _turn_down(news)
 
     async def _work_off(self, tasks: asyncio.TaskGroup) -> PromptResponse:
         while not isinstance(news := await self._next(), _Over):
@@ -210,7 +212,7 @@ class Prompting:
     async def _tell(self, news: ToolCallStart | ToolCallProgress) -> None:
         """While a call is asked about its news wait, unless they are its end: then nobody need answer."""
         if (asked := self._asking.get(news.tool_call_id)) is not None:
-            asked.news.append(news)
+            asked.hold(news)
             if news.status in ENDED:
                 asked.task.cancel()
             return
@@ -221,7 +223,7 @@ class Prompting:
     async def _put_question(self, question: _Question, tasks: asyncio.TaskGroup) -> None:
         call_id = question.request.tool_call.tool_call_id
         if (asked := self._asking.get(call_id)) is not None:
-            asked.news.append(question)
+            asked.hold(question)
             return
         await self._flush()
         self._asking[call_id] = _Open(tasks.create_task(self._ask(question)))
@@ -260,6 +262,18 @@ class Prompting:
             self._plan = await self._gate.own(call, Risk.READ_ONLY, "plan")
             await self._plan.started()
         await self._plan.progress(self._planned)
+
+
+def _too_much() -> AgentError:
+    return AgentError("response_limit", "the agent says more than is taken in")
+
+
+def _turn_down(news: Any) -> None:
+    """Answer whoever asks: it is not taken in."""
+    if isinstance(news, _Question):
+        _answer(news.answer, None)
+    elif isinstance(news, _Tool):
+        _answer(news.answer, ToolResult(False, "The turn has ended."))
 
 
 def _answer(answer: asyncio.Future[Any], value: Any) -> None:

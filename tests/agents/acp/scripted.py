@@ -307,6 +307,20 @@ class Words:
             agent.say(session, "x")
 
     @staticmethod
+    def floods(agent: Agent, session: str, value: str) -> None:
+        """It asks about a call, and tells of it on and on."""
+        threading.Thread(target=lambda: agent.permission(session, "f1"), daemon=True).start()
+        time.sleep(0.05)
+        for _ in range(int(value)):
+            agent.update(session, "tool_call_update", toolCallId="f1", status="in_progress")
+
+    @staticmethod
+    def pending(agent: Agent, session: str, value: str) -> None:
+        """Calls that never come to anything."""
+        for number in range(int(value)):
+            agent.update(session, "tool_call", toolCallId=f"p{number}", title="x", status="pending")
+
+    @staticmethod
     def silent(agent: Agent, session: str, value: str) -> None:
         time.sleep(3600)
 

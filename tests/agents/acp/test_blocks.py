@@ -6,6 +6,7 @@ from acp.schema import PromptCapabilities
 
 from bridge.agents.acp.blocks import EMBEDDED_BYTES, PREFACE_BYTES, blocks, preface
 from bridge.agents.contract import HistoryEntry, Role, TurnFile
+from tests.media.pictures import PNG, picture
 
 ALL = PromptCapabilities(image=True, embedded_context=True)
 
@@ -17,22 +18,30 @@ def file(path: Path, kind: str, mime: str, **more: object) -> TurnFile:
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[TurnFile]:
-    (tmp_path / "a.png").write_bytes(b"png")
+    (tmp_path / "a.png").write_bytes(PNG)
     (tmp_path / "b.txt").write_text("hello")
     (tmp_path / "c.txt").write_bytes(b"\xff")
     (tmp_path / "d.txt").write_text("x" * (EMBEDDED_BYTES + 1))
     mimes = {"png": "image/png", "txt": "text/plain", "pdf": "application/pdf"}
     names = ("a.png", "b.txt", "c.txt", "d.txt", "gone.png", "e.pdf")
-    return [file(tmp_path / name, "file", mimes[name[-3:]]) for name in names]
+    pixels = {"png": (3, 2)}
+    return [file(tmp_path / name, "file", mimes[name[-3:]], pixels=pixels.get(name[-3:])) for name in names]
 
 
 def test_files_go_as_the_agent_takes_them(files: list[TurnFile]) -> None:
     made = blocks("look", files, ALL)
     assert [one.type for one in made] == ["text", "image", "resource", *["resource_link"] * 4]
-    assert base64.b64decode(made[1].data) == b"png"
+    assert (base64.b64decode(made[1].data), made[1].mime_type) == (PNG, "image/png")
     assert made[2].resource.text == "hello"
     assert made[-1].uri.endswith("/e.pdf")
     assert {one.type for one in blocks("look", files, PromptCapabilities())[1:]} == {"resource_link"}
+
+
+def test_case_84_a_picture_goes_as_a_model_takes_it_and_its_link_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a.gif").write_bytes(picture("GIF", (3, 2), "P"))
+    (made,) = blocks("", [file(tmp_path / "a.gif", "image", "image/gif", pixels=(3, 2))], ALL)
+    assert (made.type, made.mime_type) == ("image", "image/jpeg")
+    assert made.uri.endswith("/a.gif")
 
 
 def test_a_transcript_is_text_and_a_file_without_a_path_is_left_out(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from acp.schema import PermissionOption, RequestPermissionRequest, SessionNotification, ToolCallUpdate
 
 from bridge.agents.acp.calls import ARGUMENT_BYTES, OUTPUT_BYTES, Calls, offered
+from bridge.sessions.arguments import plain
 from bridge.tools.contract import Risk
 from tests.agents.talking import Owned, Talked
 
@@ -91,6 +92,21 @@ async def test_output_is_shown_as_it_grows_and_anew_where_it_changes() -> None:
     assert own.told == ["started", "a", "started", "b", "started", "started", "x"]
     assert own.result is not None
     assert (own.result.success, own.result.output) == (False, "x")
+
+
+@pytest.mark.parametrize("depth", [200, 100_000])
+async def test_arguments_that_no_gate_takes_are_told_as_far_as_they_can_be(depth: int) -> None:
+    """Else one such call of a program's, as wide trees of files are, would end the whole turn."""
+    deep: Any = float("nan")
+    for _ in range(depth):
+        deep = [deep]
+    calls: Any = Talked({}, Path("/"))
+    made = Calls(calls)
+    update = told(title="t", status="completed").model_copy(update={"raw_input": deep, "raw_output": deep})
+    await made.tell(update)
+    (own,) = calls.owned
+    assert plain(own.call.arguments)["title"] == "t"
+    assert own.result is not None
 
 
 async def test_long_output_and_large_arguments_are_cut() -> None:

@@ -1,9 +1,12 @@
 from pathlib import Path
 
 import pytest
+from acp.exceptions import RequestError
 
+from bridge.agents.acp.errors import refused
 from bridge.agents.acp.launch import PRESETS, Launch
 from bridge.agents.acp.settings import AcpSettings
+from bridge.logs import clean
 
 
 def launch(**settings: object) -> Launch:
@@ -19,6 +22,18 @@ def test_the_program_sees_no_secret_of_ours_but_those_it_is_meant_to_have(
     assert (env["OPENAI_API_KEY"], env["MINE"], env["SET"], env["XDG_DATA_HOME"]) == ("x", "x", "a=b", "x")
     assert not {"TURNBRIDGE_SECRET", "AWS_SECRET_ACCESS_KEY", "MISSING"} & env.keys()
     assert "OPENAI_API_KEY" not in launch(command=["x"]).environment()
+
+
+def test_no_log_and_no_error_holds_a_key_that_the_program_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs quote it where it is refused."""
+    monkeypatch.setenv("OPENAI_API_KEY", "qk-7f3e-of-openai")
+    monkeypatch.setenv("MY_TOKEN", "qk-7f3e-of-mine")
+    monkeypatch.setenv("PLACE", "no-secret-at-all")
+    here = launch(preset="codex", env=["MY_TOKEN", "PLACE"])
+    here.environment()
+    said = "Incorrect: qk-7f3e-of-openai, qk-7f3e-of-mine at no-secret-at-all"
+    assert clean(said) == "Incorrect: [redacted], [redacted] at no-secret-at-all"
+    assert "qk-7f3e" not in str(refused(RequestError(-32603, said), here, "the prompt"))
 
 
 def test_opencode_which_asks_nobody_by_itself_is_told_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,12 +4,15 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from acp.schema import RequestPermissionRequest
 
-from bridge.agents.acp import frames, prompting
-from bridge.agents.contract import AgentError
+from bridge.agents.acp import calls, frames, prompting
+from bridge.agents.acp.prompting import Prompting
+from bridge.agents.contract import AgentError, ToolCall
 from bridge.tools.contract import Risk
-from tests.agents.acp.stage import stage
+from tests.agents.acp.stage import Heard, stage
 from tests.agents.acp.test_agent import failing
+from tests.agents.talking import Talked
 
 
 @pytest.mark.parametrize(("chooses", "answer"), [(0, "once"), (1, "slowly"), (2, "no"), (None, "cancelled")])
@@ -71,21 +74,26 @@ async def test_a_second_question_about_a_call_is_one_of_its_own(tmp_path: Path) 
         assert len(heard.owned) == 2
 
 
+def unanswered(heard: Heard) -> None:
+    """Its owner is away."""
+    real = heard.own
+
+    async def own(*given: object) -> object:
+        call = await real(*given)  # type: ignore[arg-type]  # as it came
+
+        async def ask(options: object) -> None:
+            await asyncio.Event().wait()
+
+        call.ask = ask  # type: ignore[method-assign]  # nobody answers
+        return call
+
+    heard.own = own  # type: ignore[method-assign,assignment]  # as it is, but for that
+
+
 async def test_a_program_that_no_longer_waits_for_the_answer_takes_its_question_back(tmp_path: Path) -> None:
     async with stage(tmp_path) as here:
         heard = here.heard("gives-up")
-        real = heard.own
-
-        async def own(*given: object) -> object:
-            call = await real(*given)  # type: ignore[arg-type]  # as it came
-
-            async def ask(options: object) -> None:
-                await asyncio.Event().wait()
-
-            call.ask = ask  # type: ignore[method-assign]  # nobody answers
-            return call
-
-        heard.own = own  # type: ignore[method-assign,assignment]  # its owner is away
+        unanswered(heard)
         await here.agent.run(here.turn("gives-up"), heard, heard)
         assert heard.steps == ["gave up"]
         assert heard.owned[0].result is not None
@@ -187,6 +195,47 @@ async def test_more_news_than_are_taken_in_fail_the_turn(
         with pytest.raises(AgentError) as error:
             await here.agent.run(here.turn("many=200"), heard, heard)
         assert error.value.code == "response_limit"
+
+
+async def test_news_of_a_call_that_its_owner_is_still_asked_about_are_bounded_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The owner may be away for an hour, and a program tells all of a call's output with each piece of it."""
+    monkeypatch.setattr(prompting, "MOST_WAITING", 10)
+    async with stage(tmp_path) as here:
+        heard = here.heard("floods=50 wait")
+        unanswered(heard)
+        with pytest.raises(AgentError) as error:
+            await here.agent.run(here.turn("floods=50 wait"), heard, heard)
+        assert error.value.code == "response_limit"
+
+
+async def test_calls_that_are_only_told_of_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "MOST_TOLD", 10)
+    async with stage(tmp_path) as here:
+        assert (await failing(here, "pending=11")).code == "tool_limit"
+        assert (await here.say("pending=10 on")).steps == ["on "]
+
+
+@pytest.mark.parametrize("over", [False, True])
+async def test_what_asks_beyond_what_is_taken_in_is_answered(
+    over: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody of ours waits for an answer that never comes."""
+    monkeypatch.setattr(prompting, "MOST_WAITING", 1)
+    talked = Talked({}, Path("/"))
+    asked = RequestPermissionRequest.model_validate(
+        {"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": []}
+    )
+    turn = Prompting("x", talked, talked, 1.0)
+    turn.update(object())
+    if over:
+        turn.close()
+    async with asyncio.timeout(5):
+        assert await turn.permission(asked) is None
+        assert not (await turn.tool(ToolCall(name="chat_attach", arguments={}))).success
 
 
 async def test_a_step_that_is_too_long_ends_the_turn_and_the_program_is_told(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from PIL import Image
 MAX_PIXELS: Final = 50_000_000
 HEIF: Final = frozenset({"image/heic", "image/heif"})  # read with the extra "heic" alone
 READABLE: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"})
-_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP")  # no more: each is a parser for strangers' bytes
-_BROKEN = (
+FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP")  # no more: each is a parser for strangers' bytes
+BROKEN = (
     OSError, ValueError, SyntaxError, TypeError, LookupError, ArithmeticError, struct.error, RuntimeError,
     AttributeError, MemoryError, Warning,
 )  # fmt: skip # whatever Pillow's parsers raise on a broken header
@@ -24,9 +24,9 @@ warnings.filterwarnings("ignore", category=UserWarning, module="PIL")  # strange
 def image_size(source: Path | bytes) -> tuple[int, int] | None:
     """Width and height in pixels as the header tells, or ``None`` for what is no picture we know."""
     try:
-        with Image.open(_file(source), formats=_FORMATS) as image:
+        with Image.open(_file(source), formats=FORMATS) as image:
             width, height = image.size
-    except _BROKEN:
+    except BROKEN:
         width, height = _heif_size(source)
     return (width, height) if width > 0 and height > 0 else None
 
@@ -51,7 +51,7 @@ def _heif_size(source: Path | bytes) -> tuple[int, int]:
         if heif is None or not heif.is_supported(_file(source)):
             return 0, 0
         width, height = heif.open_heif(_file(source)).size
-    except _BROKEN:
+    except BROKEN:
         return 0, 0
     return width, height
 

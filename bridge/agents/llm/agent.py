@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.tools import ToolDefinition
@@ -68,7 +69,7 @@ class Llm:
     async def run(self, turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
         """See ``Agent``."""
         model, bill = self._chosen(turn), Bill(self._settings)
-        working = _Turn(turn, await self._system(turn), model)
+        working = _Turn(turn, await self._system(turn), model, self._settings.image_pixels)
         while True:
             entries = await sink.begin(working.system)
             answer = await self._ask(working, entries, sink.delta)
@@ -127,8 +128,8 @@ class Llm:
 class _Turn:
     """What the steps of one turn have in common."""
 
-    def __init__(self, turn: Turn, system: str, model: str) -> None:
-        self.system, self.model = system, model
+    def __init__(self, turn: Turn, system: str, model: str, side_pixels: int) -> None:
+        self.system, self.model, self._side_pixels = system, model, side_pixels
         self._turn = turn
         self._tools = _definitions(turn.tools)
         self._kept: dict[str, ModelResponse] = {}
@@ -140,7 +141,8 @@ class _Turn:
             self._kept[answer.calls[0].call_id] = answer.response
 
     async def question(self, entries: Sequence[HistoryEntry], *, sees: bool) -> Question:
-        shown = await asyncio.to_thread(pictures.shown, entries, self._pictures) if sees else None
+        read = partial(pictures.shown, entries, self._pictures, self._side_pixels)
+        shown = await asyncio.to_thread(read) if sees else None
         self._pictures = shown or self._pictures
         found = messages(entries, self._kept, shown, with_paths=bool(self._turn.tools))
         has_pictures = any(isinstance(one, pictures.Picture) for one in (shown or {}).values())

@@ -98,6 +98,7 @@ class LlmSettings(AgentSettings):
     max_output_tokens: Annotated[int, Field(ge=0)] = 0
     thinking: Thinking = "default"
     images: bool | Literal["auto"] = "auto"
+    image_pixels: Annotated[int, Field(ge=256, le=4096)] = 2048  # of the longer side, as it is shown
     price_input: Price | Literal["auto"] = "auto"
     price_output: Price | Literal["auto"] = "auto"
     connect_seconds: Seconds = 10.0

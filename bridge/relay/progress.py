@@ -81,11 +81,11 @@ class _Telling:
                 telling = tasks.create_task(self._tell())
                 await self._watched.over.wait()
                 telling.cancel()
+            if self._is_put:
+                await self.end(self._text(Text.WORKED))
         except asyncio.CancelledError:  # the run ends: once more, for a moment, and else at the next start
             await self._leave()
             raise
-        if self._is_put:
-            await self.end(self._text(Text.WORKED))
 
     async def _tell(self) -> None:
         clock = self._signs.clock

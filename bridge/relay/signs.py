@@ -97,10 +97,10 @@ class Signs:
             return
         try:
             await self._until(over, self._show(channel, sign))
+            await self.end_typing(sign)
         except asyncio.CancelledError:  # the run ends: once more, for a moment, and else at the next start
             await self._leave(sign)
             raise
-        await self.end_typing(sign)
 
     async def _show(self, channel: ShowsTyping, sign: Sign) -> None:
         """Show it, and again before it fades; in vain where the platform does not take it."""

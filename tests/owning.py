@@ -137,7 +137,8 @@ class Place:
 
     def said(self) -> str:
         """What the daemons wrote."""
-        return (self.home.root / "out").read_text()
+        out = self.home.root / "out"
+        return out.read_text() if out.exists() else ""
 
     def coder_heard(self) -> list[dict[str, Any]]:
         """What the coding agent was asked and told."""
@@ -163,6 +164,7 @@ async def placed(tmp_path: Path, more: str = "") -> AsyncIterator[Place]:
                 for child in place.children:
                     child.kill()
                     child.wait()
+                print(place.said())  # shown where the test failed
 
 
 @asynccontextmanager

@@ -108,7 +108,17 @@ async def test_agent_model_mode_and_folder_are_switched_and_what_was_said_goes_a
         assert "1. Once\n2. Slowly\n3. No" in question.text
         assert (await owner.asks(f"/approve {id_in(question)} 2")).startswith("Approved")
         assert (await owner.reads()).text.split() == ["slowly"]
+        photo = FakeFile("photo.png", "image/png", picture())
+        assert await owner.asks("look", files=[photo]) == "look"
         heard = place.coder_heard()
+        (shown,) = [
+            part
+            for one in heard
+            if one.get("method") == "session/prompt"
+            for part in one["params"]["prompt"]
+            if part["type"] == "image"
+        ]
+        assert base64.b64decode(shown["data"]) == picture()
         assert [one["params"]["modeId"] for one in heard if one.get("method") == "session/set_mode"] == [
             "plan"
         ]
@@ -129,8 +139,15 @@ async def test_over_a_restart_and_a_kill_the_owner_carries_on(tmp_path: Path) ->
         place.plays(says("Noted"))
         assert await owner.asks("Remember the milk") == "Noted"
         await owner.asks("/model large")
+        await owner.asks("/agent coder")
+        assert await owner.asks("first") == "first"
         assert await place.ends(signal.SIGTERM) == 0
         place.start()
+        assert await owner.asks("second") == "second"
+        methods = [one.get("method") for one in place.coder_heard()]
+        assert (methods.count("session/new"), methods.count("session/load")) == (1, 1)
+        await owner.asks("/agent fast")
+        await owner.asks("/model large")
         place.plays(says("The milk"))
         assert await owner.asks("What do I need?") == "The milk"
         assert "Remember the milk" in str(place.model.last["messages"])

@@ -53,7 +53,9 @@ GROWTH_BYTES, GROWTH_DESCRIPTORS = 10 * MIB, 64
 WAL_BYTES = 64 * MIB
 DATABASE_TIMES, DATABASE_BYTES = 1.25, 32 * MIB  # both: what the log carried may come into it at once
 SECRET, CALLBACK_SECRET = "whsec_" + "QUJD" * 11, "whsec_" + "REVG" * 11
-REPLY_SECONDS = 60.0
+REPLY_SECONDS = 60.0  # by the machine's clock
+AGAIN_SECONDS = 900.0  # by ours: what could not be sent is tried again by then
+ENDED = "ended by itself"
 
 
 class LeapingClock(FakeClock):
@@ -88,6 +90,7 @@ class Soaked:
     wal: int = 0
     oldest_days: float = 0.0
     unanswered: int = 0
+    lying: list[str] = field(default_factory=list)  # where was what did not come at once
 
     def grown(self, of: Callable[[Look], int], extreme: Callable[[list[int]], int] = max) -> int:
         """From the warm state to the end, each by the ``extreme`` one of a tenth of the looks."""
@@ -112,7 +115,8 @@ class Soaked:
     def breaches(self) -> list[str]:
         found = []
         if self.unanswered:
-            found.append(f"{self.unanswered} messages were not answered")
+            found.append("; ".join([f"{self.unanswered} messages were not answered", *self.lying]))
+        found += [line for line in self.lying if line.endswith(ENDED)]
         if (grown := self.grown(lambda look: look.memory)) > GROWTH_BYTES:
             found.append(f"the memory grew by {grown / MIB:.1f} MiB")
         if (opened := self.more_descriptors) > GROWTH_DESCRIPTORS:
@@ -199,7 +203,7 @@ class Soak:
         messages = self._soaked.messages
         while self._sent < messages:
             count = min(AT_ONCE, messages - self._sent)
-            await self._some(count, senders)
+            await self._some(count, home, senders)
             self._sent += count
             await self._clock.leap(count / messages * timedelta(days=SPAN_DAYS).total_seconds())
             self._soaked.wal = max(self._soaked.wal, size_of(home.db.with_name(home.db.name + "-wal")))
@@ -210,14 +214,17 @@ class Soak:
             if self._sent * LOOKS // messages > len(self._soaked.looks):
                 self._look(home)
 
-    async def _some(self, count: int, senders: Senders) -> None:
+    async def _some(self, count: int, home: Home, senders: Senders) -> None:
         ids = [f"soak-{self._sent + number}" for number in range(count)]
         self._replies.expect(ids)
         async with asyncio.TaskGroup() as tasks:
             for number, id_ in enumerate(ids):
                 account = 2 * self._generation + number % ACCOUNTS
                 tasks.create_task(self._send(senders, f"/channels/webhook/a{account}", id_, number))
-        self._soaked.unanswered += await self._replies.missing()
+        if await self._replies.missing():  # a send that fails, even one, waits for our clock
+            self._soaked.lying += await asyncio.to_thread(lying, home)
+            await self._clock.leap(AGAIN_SECONDS)
+            self._soaked.unanswered += await self._replies.missing()
 
     async def _send(self, senders: Senders, path: str, id_: str, number: int) -> None:
         now = self._clock.now()
@@ -275,6 +282,18 @@ class Soak:
 def fast_folder() -> str:
     """In memory where there is such a folder: it is not the disk that is measured."""
     return MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else tempfile.gettempdir()
+
+
+def lying(home: Home) -> list[str]:
+    """What holds messages up: accounts without contact, and what the store has open. Blocking."""
+    accounts = ask_daemon(home, {"action": "status"})["components"]
+    told = [f"{one['id']}: {one['state']}, {one['reason']}" for one in accounts if one.get("reason")]
+    told += [f"{one['id']} {ENDED}" for one in accounts if one["restarts"]]
+    with closing(sqlite3.connect(f"file:{home.db}?mode=ro", uri=True)) as db:
+        for kind in ("messages", "parts"):
+            query = f"SELECT account, state, count(*) FROM {kind} WHERE ended_ms = 0 GROUP BY 1, 2"
+            told += [f"{count} {kind} of {account} {state}" for account, state, count in db.execute(query)]
+    return told
 
 
 def size_of(path: Path) -> int:

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.load import soak as soaking
+from tests.load.peers import Callback
 from tests.load.soak import MIB, Look, Soaked, soak
 
 
@@ -14,6 +15,24 @@ async def test_a_daemon_stays_flat_while_accounts_come_and_go(monkeypatch: pytes
     assert seen.breaches == []
     assert len(looks) == 10
     assert seen.wal > 0
+
+
+async def test_a_reply_that_was_refused_once_is_late_and_no_breach(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its next try waits for the soak's own clock, which stands still until its round is over."""
+    take, refusals = Callback.take, iter([b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"])
+
+    def refuse(self: Callback, head: bytes, body: bytes) -> None:
+        if refusal := next(refusals, b""):
+            self.transport.write(refusal)
+        else:
+            take(self, head, body)
+
+    monkeypatch.setattr(Callback, "take", refuse)
+    monkeypatch.setattr(soaking, "REPLY_SECONDS", 2.0)
+    monkeypatch.setattr(soaking, "AT_ONCE", 16)
+    seen = await soak(40, lambda _: None)
+    assert seen.breaches == []
+    assert "1 parts of webhook:a" in str(seen.lying)
 
 
 def looks(memory: int = 0, descriptors: int = 0, database: int = 0) -> list[Look]:
@@ -41,6 +60,11 @@ def looks(memory: int = 0, descriptors: int = 0, database: int = 0) -> list[Look
         (Soaked(1, looks(), wal=64 * MIB), "the database's log had 64 MiB"),
         (Soaked(1, looks(), oldest_days=32.0), "something of 32 days ago is still there"),
         (Soaked(1, looks(), unanswered=2), "2 messages were not answered"),
+        (
+            Soaked(1, looks(), unanswered=2, lying=["2 parts of webhook:a1 pending"]),
+            "2 messages were not answered; 2 parts of webhook:a1 pending",
+        ),
+        (Soaked(1, looks(), lying=["webhook:a1 ended by itself"]), "webhook:a1 ended by itself"),
     ],
 )
 def test_each_breach_is_told(seen: Soaked, told: str) -> None:

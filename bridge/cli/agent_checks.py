@@ -48,7 +48,7 @@ async def examined(profiles: Profiles, names: Sequence[str], where: Home, *, run
     async with asyncio.TaskGroup() as tasks:
         asking = [tasks.create_task(_in_turn(turn, profile, where)) for profile in _read(profiles, names)]
     found = [each for task in asking for each in task.result()]
-    return [_elsewhere(each) for each in found] if runs else found
+    return [elsewhere(each) for each in found] if runs else found
 
 
 def _read(profiles: Profiles, names: Sequence[str]) -> Iterator[Profile]:
@@ -97,11 +97,31 @@ def _good(check: str, text: str, _: str) -> Finding:
     return good(check, text)
 
 
-def _elsewhere(found: Finding) -> Finding:
+def elsewhere(found: Finding) -> Finding:
     """A variable that this shell lacks may be there for the daemon."""
     if any(words in found.text for words in OF_THE_ENVIRONMENT):
         return warning(found.check, found.text, "unless the daemon has it; then set it in this shell, too")
     return found
+
+
+def voice(where: Home, config: Config) -> Iterator[Finding]:
+    """Whether voice can be transcribed: the key is there, and what decodes the voice of some platforms."""
+    import os
+    from importlib.util import find_spec
+
+    from bridge.media.voice import find_key
+
+    if not config.voice.base_url:
+        return
+    try:
+        find_key(config.voice, where, os.environ)
+    except BridgeError as error:
+        yield fault("voice", str(error), "do what it says")
+    else:
+        yield good("voice", f"transcribed at {config.voice.base_url}")
+    if not (find_spec("av") and find_spec("pysilk")):
+        cure = "pip install 'turnbridge[voice]'"
+        yield warning("voice", "voice in SILK and AMR, as WeChat has it, is not transcribed", cure)
 
 
 def skills(where: Home, config: Config) -> Iterator[Finding]:

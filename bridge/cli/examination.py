@@ -88,10 +88,12 @@ async def outside(where: Home, config: Config, *, runs: bool) -> list[Finding]:
 
 
 def answering(where: Home, config: Config, *, runs: bool) -> list[Finding]:
-    """Each agent that answers somebody, and the packages of instructions that it is to be told of."""
+    """Each agent that answers somebody, who transcribes voice, and packages of instructions."""
     profiles = agent_checks.profiles_of(config, where)
     names = agent_checks.named(profiles, enabled(where, config))
     found = asyncio.run(agent_checks.examined(profiles, names, where, runs=runs))
+    voice = agent_checks.voice(where, config)
+    found += [agent_checks.elsewhere(each) for each in voice] if runs else voice
     return [*found, *agent_checks.skills(where, config)]
 
 

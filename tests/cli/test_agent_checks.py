@@ -9,7 +9,7 @@ import pytest
 from bridge.accounts import AccountSetup
 from bridge.agents.contract import Agent, AgentPlace, AgentSettings, AgentSpec, Finding
 from bridge.cli import agent_checks
-from bridge.cli.agent_checks import checked, examined, named, profiles_of, skills
+from bridge.cli.agent_checks import checked, elsewhere, examined, named, profiles_of, skills, voice
 from bridge.cli.examination import enabled
 from bridge.cli.findings import Level
 from bridge.config import load
@@ -137,3 +137,23 @@ def test_a_package_of_instructions_that_does_not_count_is_a_warning(where: Home)
     (found,) = skills(where, load(where.config))
     assert (found.level, found.check) == (Level.WARNING, "skills")
     assert "turnbridge skills --home" in found.cure
+
+
+@pytest.mark.parametrize("decodes", [True, False])
+def test_who_transcribes_voice_needs_a_key_and_what_decodes_it(
+    decodes: bool, where: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import importlib.util
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: decodes or None)
+    monkeypatch.delenv("VOICE_KEY", raising=False)
+    assert [*voice(where, load(where.config))] == []
+    table = '[voice]\nbase_url = "http://127.0.0.1:1/v1"\napi_key = { env = "VOICE_KEY" }\n'
+    write_private(where.config, (SETTINGS + table).encode())
+    found, *more = voice(where, load(where.config))
+    assert (found.level, elsewhere(found).level) == (Level.FAULT, Level.WARNING)
+    assert found.text == "voice.api_key: the environment has no VOICE_KEY: set it"
+    assert [each.cure for each in more] == ([] if decodes else ["pip install 'turnbridge[voice]'"])
+    monkeypatch.setenv("VOICE_KEY", "sk-1")
+    found, *_ = voice(where, load(where.config))
+    assert (found.level, found.text) == (Level.GOOD, "transcribed at http://127.0.0.1:1/v1")

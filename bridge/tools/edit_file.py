@@ -1,6 +1,7 @@
 """The tool ``edit_file``: replace one passage of a file of the workspace by another."""
 
 import os
+from itertools import islice
 from typing import Annotated
 
 from pydantic import Field
@@ -76,10 +77,9 @@ def replaced(data: bytes, old: str, new: str, everywhere: bool = False) -> tuple
             f"The passage is there {len(lines)} times, in lines {_shown(lines)}: give more of the text "
             "around the one that is meant, or set everywhere."
         )
-    changed = data.replace(before, after)
-    if len(changed) > EDIT_BYTES:
+    if len(data) + len(lines) * (len(after) - len(before)) > EDIT_BYTES:  # or no memory would hold it
         raise RefusedError(f"The file would be over {EDIT_BYTES} bytes.")
-    return changed, lines
+    return data.replace(before, after), lines
 
 
 def _places(data: bytes, passage: bytes) -> list[int]:
@@ -96,13 +96,20 @@ def _places(data: bytes, passage: bytes) -> list[int]:
 
 def _not_there(data: bytes, old: str) -> str:
     """What to do about it: where a passage is that differs in its spaces alone, this is told."""
-    wanted = [line.split() for line in old.encode(errors="replace").splitlines() if line.strip()]
-    lines = [(number, line.split()) for number, line in enumerate(data.splitlines(), 1) if line.strip()]
-    for at in range(len(lines) - len(wanted) + 1 if wanted else 0):
-        if all(words == lines[at + n][1] for n, words in enumerate(wanted)):
-            line = lines[at][0]
-            return f"The passage is not there; one that differs in its spaces is in line {line}: read it."
+    words, wanted = _words(data), _words(old.encode(errors="replace"))
+    at = words.find(wanted) if wanted.strip() else -1
+    if at >= 0:
+        nth = words.count(b"\n", 0, at)
+        numbers = (number for number, line in enumerate(data.splitlines(), 1) if line.strip())
+        line = next(islice(numbers, nth, None))
+        return f"The passage is not there; one that differs in its spaces is in line {line}: read it."
     return "The passage is not there: read the file again, and give it exactly as it is."
+
+
+def _words(data: bytes) -> bytes:
+    """The lines that are not blank, each between line ends, with one space between its words."""
+    lines = (b" ".join(line.split()) for line in data.splitlines())
+    return b"\n" + b"".join(line + b"\n" for line in lines if line)
 
 
 def _done(lines: list[int]) -> str:

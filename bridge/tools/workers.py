@@ -15,7 +15,7 @@ from typing import Any
 from bridge.tools.processes import Process, clean_environment, process_group
 
 MEMORY_BYTES = 1_073_741_824
-LINE_BYTES = 16 * 1_048_576  # one answer as JSON
+LINE_BYTES = 40 * 1_048_576  # one answer as JSON: a page of 5 MiB, each of whose bytes may take six there
 _ROOT = Path(__file__).parents[2]
 _START = """
 import importlib, json, resource, sys
@@ -48,6 +48,8 @@ async def work(module: str, request: Any, seconds: float, take: Take) -> str:
                 process.stdin.close()
                 await _answers(process, take)
                 return "" if await process.wait() == 0 else "it broke off"
+        except ValueError:  # too long a line, or one that it did not end
+            return "it broke off"
         except TimeoutError:
             return f"it took over {seconds:g} seconds"
 

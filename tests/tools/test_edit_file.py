@@ -1,4 +1,5 @@
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,17 @@ def test_a_write_must_find_what_was_read(tmp_path: Path) -> None:
     with Workspace(tmp_path) as workspace, pytest.raises(RefusedError, match="changed"):
         workspace.write("a", b"y", seen)
     assert os.listdir(tmp_path) == []
+
+
+def test_what_would_grow_beyond_all_bounds_is_refused_before_it_has() -> None:
+    """A letter replaced by a quarter of a megabyte, wherever it is, would fill any memory."""
+    with pytest.raises(RefusedError, match="would be over"):
+        replaced(b"a" * 1_000_000, "a", "b" * 260_000, everywhere=True)
+
+
+def test_looking_for_what_is_nearly_there_takes_no_time() -> None:
+    """It runs in a thread, which nothing ends."""
+    began = time.monotonic()
+    with pytest.raises(RefusedError, match="read the file again"):
+        replaced(b"a \n" * 200_000, "a\n" * 50_000 + "b", "c")
+    assert time.monotonic() - began < 20  # it was hours

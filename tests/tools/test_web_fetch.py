@@ -100,6 +100,14 @@ async def test_a_body_that_was_cut_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     assert result.output.endswith("bytes were taken]\nabc")
 
 
+async def test_a_page_that_grows_on_its_way_out_of_the_worker_is_read() -> None:
+    """Each of its bytes is a letter that takes six as JSON."""
+    page = b"<p>" + b"\xe9" * 4_000_000
+    result = await of(page, "text/html; charset=latin-1")
+    assert result.success, result.output
+    assert "bytes 0 to 65536 of 8000000" in result.output
+
+
 async def test_inner_addresses_are_refused() -> None:
     strict = WebFetch()
     for url in (

@@ -40,3 +40,14 @@ async def test_a_worker_has_no_more_memory_than_it_may(
 ) -> None:
     monkeypatch.setattr(workers, "MEMORY_BYTES", 1_000_000)
     assert await collect([], request(tmp_path, ".")) == "it broke off"
+
+
+@pytest.mark.parametrize("said", ["x" * 200, '{"hit": '])
+async def test_an_answer_that_is_cut_off_or_too_long_is_no_answer(
+    said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a worker that the system ends in the middle of a line."""
+    monkeypatch.setattr(workers, "_START", f"import sys; sys.stdin.read(); print({said!r}, end='')")
+    monkeypatch.setattr(workers, "LINE_BYTES", 100)
+    told: list[Any] = []
+    assert (await collect(told, {}), told) == ("it broke off", [])

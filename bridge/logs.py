@@ -46,7 +46,7 @@ _TELLING = frozenset(
     "credentials ticket text content body prompt caption sender senders owner nickname payload recipient "
     "chat conversation group thread user filename to".split()
 )
-_BORNE = re.compile(r"authorization|token|secret|passw|ticket|api-?key", re.IGNORECASE)
+_BORNE = re.compile(r"authorization|token|secret|passw|ticket|api[-_]?key", re.IGNORECASE)
 _NUMBERS = frozenset("bytes seconds ms count tokens".split())  # a number under such a name is only a number
 _ANYWHERE = re.compile(r"secret|passw|apikey|accesstoken|authtoken", re.IGNORECASE)
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")

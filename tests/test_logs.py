@@ -338,14 +338,15 @@ def test_what_a_request_bears_under_a_telling_name_is_a_secret_from_then_on() ->
             "Authorization": "Bearer borne-no-1",
             "X-Api-Key": "borne-no-2",
             "access_token": "borne-no-3",
+            "OPENAI_API_KEY": "borne-no-4",
             "X-Short-Token": "1234567",
             "Content-Type": "application/json",
             "webhook-signature": "v1,signed",
             "Idempotency-Key": "client-id",
         }.items()
     )
-    told = clean("borne-no-1 borne-no-2 borne-no-3 1234567 application/json v1,signed client-id")
-    assert told == f"{HIDDEN} {HIDDEN} {HIDDEN} 1234567 application/json v1,signed client-id"
+    told = clean("borne-no-1 borne-no-2 borne-no-3 borne-no-4 1234567 application/json v1,signed client-id")
+    assert told == f"{HIDDEN} {HIDDEN} {HIDDEN} {HIDDEN} 1234567 application/json v1,signed client-id"
 
 
 def test_a_secret_is_found_whatever_other_secrets_begin_like_it() -> None:

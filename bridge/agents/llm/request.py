@@ -59,6 +59,10 @@ class Answer:
     response: ModelResponse
 
 
+CUT = " […]"
+"""Ends a text that the model was not let to end itself."""
+
+
 class Asking:
     """Asks the models of a profile's endpoint."""
 
@@ -133,7 +137,10 @@ class _Try:
                 model, question.messages, model_settings=settings, model_request_parameters=parameters
             ) as stream:
                 await self._listen(stream)
-                return self._answer(stream.get())
+                response = stream.get()
+                if _is_cut(response):
+                    await self._say(CUT)
+                return self._answer(response)
         except BridgeError as error:  # of a limit, or of whoever is told
             return error
         except _RAISED as error:
@@ -162,10 +169,24 @@ class _Try:
                 calls.append(_call(part))
                 part = _sent(part, calls[-1])
             parts.append(part)
-        if response.finish_reason == "content_filter" and not text and not calls:
-            return self.failed(Trouble(troubles.told(self._source, troubles.FILTERED)))
+        why = troubles.ENDINGS.get(response.finish_reason or "")
+        if why and not text and not calls:
+            return self.failed(Trouble(troubles.told(self._source, why)))
+        if _is_cut(response):
+            text += CUT
         usage = response.usage if self._watch.is_counted else RequestUsage(unmeasured_requests=1)
         return Answer(text, tuple(calls), replace(response, parts=parts, usage=usage))
+
+
+def _is_cut(response: ModelResponse) -> bool:
+    """Whether it ends within its words, as the model may write no more."""
+    parts = response.parts
+    has_words = any(isinstance(part, TextPart) and part.content for part in parts)
+    return (
+        response.finish_reason == "length"
+        and has_words
+        and not any(isinstance(part, ToolCallPart) for part in parts)
+    )
 
 
 def _call(part: ToolCallPart) -> ToolCall:

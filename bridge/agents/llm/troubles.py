@@ -55,7 +55,11 @@ _CODES: dict[type[ModelAPIError], str] = {
 BROKE_OFF = "the answer broke off: try again"
 SILENT = "{address} keeps silent for too long: try again, or raise first_byte_seconds and silence_seconds"
 NO_ANSWER = "what {address} answers is no model's answer: check base_url"
-FILTERED = "the provider's filter holds back the answer: ask in another way"
+ENDINGS = {
+    "content_filter": "the provider's filter holds back the answer: ask in another way",
+    "length": "the model wrote all it may and said nothing: raise max_output_tokens, or lower thinking",
+}
+"""Why an answer without words ended, by its reason to."""
 
 
 @dataclass(frozen=True, slots=True)

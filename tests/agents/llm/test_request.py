@@ -115,7 +115,7 @@ def text_of(reply: Reply, separator: bytes) -> Reply:
     [
         (says("Hel", "lo"), "Hello"),
         (says(), ""),
-        (says("long", finish="length"), "long"),
+        (says("long", finish="length"), "long […]"),
         (says("odd", finish="eos"), "odd"),
         (text_of(says("a", "é字"), b""), "aé字"),
         (
@@ -164,7 +164,7 @@ async def test_an_answer_is_read_however_it_comes(reply: Reply, text: str) -> No
     [
         (claude_says("Hel", "lo"), "Hello"),
         (text_of(claude_says("a", "é"), b""), "aé"),
-        (Reply([started(), *block(0, {"type": "text", "text": "a"}), *ended("max_tokens")]), "a"),
+        (Reply([started(), *block(0, {"type": "text", "text": "a"}), *ended("max_tokens")]), "a […]"),
         (Reply([named("message_start", message=None), *claude_says("a").pieces[1:]]), "a"),
         (Reply([named("ping"), started(), named("surprise"), *claude_says("a").pieces[1:]]), "a"),
         (Reply([started(usage=None), *claude_says("a").pieces[1:]]), "a"),
@@ -265,6 +265,7 @@ async def test_each_kind_of_call_of_anthropic_s_is_a_call(
         (Reply([event({"error": "sk-secret"})]), "no model's answer"),
         (Reply([event({"error": {"message": "sk-secret", "code": "overloaded"}})]), "for now (overloaded)"),
         (Reply([chunk({}), chunk({}, "content_filter"), DONE]), "filter holds back"),
+        (Reply([chunk({}), chunk({}, "length"), DONE]), "raise max_output_tokens"),
         (refuses(302, {}, location="http://127.0.0.1:9/"), "no model's answer"),
         (
             refuses(401, {"message": "sk-secret", "code": "invalid_api_key"}),

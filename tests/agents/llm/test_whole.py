@@ -53,6 +53,12 @@ async def test_a_client_is_shown_the_answer_and_told_what_it_cost() -> None:
         assert server.asked[0].headers["Authorization"] == f"Bearer {KEY}"
 
 
+async def test_an_answer_that_reaches_its_limit_is_marked_where_it_was_cut() -> None:
+    async with whole(says("Hel", "lo", finish="length")) as (running, _), talking(running.home) as talk:
+        await talk.say("Hi")
+        assert (talk.shown, talk.said) == ("Hello […]", "Hello […]")
+
+
 async def test_the_history_goes_along() -> None:
     async with whole(says("Hello Ann"), says("Ann")) as (running, server), talking(running.home) as talk:
         await talk.say("I am Ann")

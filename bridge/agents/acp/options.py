@@ -12,6 +12,7 @@ from bridge.agents.contract import Choices
 Kind = Literal["model", "mode"]
 KINDS: tuple[Kind, ...] = ("model", "mode")
 MOST = 200
+NAME_CHARACTERS = 200
 _LISTS = {"model": ("models", "availableModels", "modelId", "currentModelId"),
           "mode": ("modes", "availableModes", "id", "currentModeId")}  # fmt: skip
 _OPTION: TypeAdapter[SessionConfigOptionSelect] = TypeAdapter(SessionConfigOptionSelect)
@@ -77,7 +78,7 @@ def _names(option: SessionConfigOptionSelect) -> dict[str, str]:
     listed: list[SessionConfigSelectOption] = []
     for one in option.options:
         listed += one.options if isinstance(one, SessionConfigSelectGroup) else [one]
-    return {one.value: one.name for one in listed[:MOST]}
+    return _shown((one.value, one.name) for one in listed[:MOST])
 
 
 def _listed(told: Mapping[str, Any], kind: Kind) -> Offer:
@@ -85,9 +86,14 @@ def _listed(told: Mapping[str, Any], kind: Kind) -> Offer:
     state = told.get(key)
     if not isinstance(state, dict) or not isinstance(state.get(available), list):
         return Offer()
-    names = {
-        str(one[name]): str(one.get("name") or one[name])
+    names = (
+        (str(one[name]), str(one.get("name") or one[name]))
         for one in state[available][:MOST]
         if isinstance(one, dict) and one.get(name)
-    }
-    return Offer(names, str(state.get(current) or ""))
+    )
+    return Offer(_shown(names), str(state.get(current) or ""))
+
+
+def _shown(names: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Ids that a list can show, each with what people read."""
+    return {one: name[:NAME_CHARACTERS] for one, name in names if len(one) <= NAME_CHARACTERS}

@@ -38,3 +38,17 @@ def test_lists_of_their_own_are_read_however_odd() -> None:
     assert (options.of("model").names, options.of("model").current) == ({"a": "a"}, "")
     assert options.of("mode").names == {}
     assert Options({"models": 3}).choices().models == {}
+
+
+def test_names_that_no_list_can_show_are_left_out_and_what_people_read_is_cut() -> None:
+    """Else a list of them fits no message, and whoever asks for it loses the connection."""
+    long = "x" * 1_000_000
+    listed = {"availableModels": [{"modelId": long}, {"modelId": "a", "name": long}], "currentModelId": long}
+    select = {
+        **MODEL,
+        "category": "mode",
+        "options": [{"value": long, "name": "L"}, {"value": "b", "name": long}],
+    }
+    options = Options({"models": listed, "configOptions": [select]})
+    assert options.choices().models == {"a": "x" * 200}
+    assert options.choices().modes == {"b": "x" * 200}

@@ -5,6 +5,7 @@ import io
 import json
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -29,6 +30,19 @@ def picture() -> bytes:
     return made.getvalue()
 
 
+def pictures_in(body: Any) -> list[bytes]:
+    """Those that a model's request brings as what it is to look at."""
+    urls = [
+        part["image_url"]["url"].partition(",")
+        for message in body["messages"]
+        if isinstance(message["content"], list)
+        for part in message["content"]
+        if part["type"] == "image_url"
+    ]
+    assert {head for head, _, _ in urls} <= {"data:image/png;base64"}
+    return [base64.b64decode(content) for _, _, content in urls]
+
+
 async def test_a_file_of_the_workspace_is_sent_and_a_photo_is_looked_at(tmp_path: Path) -> None:
     async with owning(tmp_path) as place:
         owner = Person(place.fake)
@@ -42,16 +56,7 @@ async def test_a_file_of_the_workspace_is_sent_and_a_photo_is_looked_at(tmp_path
         place.plays(says("A red field"))
         photo = FakeFile("photo.png", "image/png", picture())
         assert await owner.asks("What is on it?", files=[photo]) == "A red field"
-        (shown,) = [
-            part
-            for message in place.model.last["messages"]
-            if isinstance(message["content"], list)
-            for part in message["content"]
-            if part["type"] == "image_url"
-        ]
-        head, _, content = shown["image_url"]["url"].partition(",")
-        assert head == "data:image/png;base64"
-        assert base64.b64decode(content) == picture()
+        assert pictures_in(place.model.last) == [picture()]
 
 
 async def test_one_command_is_approved_one_denied_and_one_stopped_while_it_runs(tmp_path: Path) -> None:
@@ -248,11 +253,13 @@ async def test_whoever_is_not_the_owner_in_their_own_chat_gets_words_alone_which
             assert place.model.last["messages"][-1]["content"].endswith(command)
         listed = await other.asks("/help")
         assert not any(command.split()[0] in listed for command in COMMANDS)
-        place.plays(says("Words"))
-        await other.says(files=[document])
-        await other.reads()
+        assert await other.asks(files=[document]) == told(Text.UNREADABLE_TYPE)
+        place.plays(says("A red field"))
+        photo = FakeFile("photo.png", "image/png", picture())
+        assert await other.asks("What is on it?", files=[photo]) == "A red field"
+        assert pictures_in(place.model.last) == [picture()]
 
-        bodies = [one.body for one in place.model.asked[-2 - len(COMMANDS) :]]
+        bodies = [one.body for one in place.model.asked[-3 - len(COMMANDS) :]]
         assert not any(body.get("tools") for body in bodies)
         assert "milk" not in str(bodies)
         assert str(place.work) not in str(bodies)

@@ -48,11 +48,20 @@ async def becomes(one: Seat, state: State, within_seconds: float) -> bool:
     return one.state is state
 
 
-@pytest.mark.parametrize(("channel", "proof_seconds"), [("feishu", 0.0), ("plainline", POLL_SECONDS)])
+@pytest.mark.parametrize(
+    ("channel", "before", "proof_seconds"),
+    [
+        ("feishu", ["before"], 0.0),  # so that what is open does for the sign of typing and for the reply
+        ("plainline", [], POLL_SECONDS),
+    ],
+)
 def test_r7_a_half_open_connection_is_seen_and_replaced_within_five_seconds(
-    channel: str, proof_seconds: float
+    channel: str, before: list[str], proof_seconds: float
 ) -> None:
     async def test(one: Seat) -> None:
+        for text in before:
+            await one.say(text)
+            await asyncio.sleep(5)
         await one.wire.begin(Trouble.HALF_OPEN)
         await one.say("during")
         assert await becomes(one, State.DISCONNECTED, SEEN_SECONDS[channel])

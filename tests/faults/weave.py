@@ -1,8 +1,8 @@
 """One account under interleavings that a seed draws: who runs first, what fails, when it is started anew.
 
-People write, a platform repeats what it has no answer for, the store refuses, the session server hangs up,
-sends fail or leave their outcome open, and the account is replaced while all of it goes on; then nothing
-fails any more, and everything must drain.
+People write, edit and take back, a platform repeats what it has no answer for, the store refuses, the session
+server hangs up, sends fail or leave their outcome open, and the account is replaced while all of it goes on;
+then nothing fails any more, and everything must drain.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from typing import Any
 from bridge.channel import (
     Answer,
     Delivered,
+    Edited,
+    Item,
     OutboundPart,
     OutcomeUnknownError,
+    Recalled,
     SendOutcome,
     UnreachableError,
 )
@@ -38,6 +41,8 @@ from tests.virtual import LoopClock, VirtualLoop, virtually
 
 PEOPLE, MESSAGES = 3, 4
 CHAOS_SECONDS, DRAIN_SECONDS = 40.0, 3600.0
+CHANGES, CHANGE_SECONDS = 0.4, 6.0  # the share of messages that are edited or recalled, and how soon
+EDITED = " edited"
 FAULTS = 0.15  # the share of steps, turns and sends that fail while there is chaos
 
 Wrap = Callable[[Store], Store]
@@ -143,6 +148,7 @@ class _World:
     channel: Shown
     served: Served | None = None
     accepted: list[str] = field(default_factory=list)
+    recalled: set[str] = field(default_factory=set)
 
     async def live(self, build: Callable[[], Served], result: Weave) -> None:
         supervisor = Supervisor(self.clock, self.chaos.rng)
@@ -173,7 +179,20 @@ class _World:
             async with asyncio.TaskGroup() as tasks:
                 for _ in range(self.chaos.rng.choice((1, 1, 2))):
                     tasks.create_task(self._push(id_), name=f"push {id_}")
+                if self.chaos.rng.random() < CHANGES:
+                    tasks.create_task(self._change(id_, person), name=f"change {id_}")
             self.accepted.append(id_)
+
+    async def _change(self, id_: str, person: str) -> None:
+        """The platform tells of an edit or a recall, about when the message comes or its turn begins."""
+        await asyncio.sleep(self.chaos.rng.uniform(0, CHANGE_SECONDS))
+        if self.chaos.rng.random() < 0.5:
+            self.recalled.add(id_)
+            change: Item = Recalled(id_, person)
+        else:
+            change = Edited(message(id_, id_ + EDITED, person), 1)
+        self.channel.items[f"{id_} changed"] = (change,)
+        await self._push(f"{id_} changed")
 
     async def _push(self, id_: str) -> None:
         while True:
@@ -190,11 +209,15 @@ class _World:
         return not messages and not parts
 
     async def judged(self) -> list[str]:
-        turns = Counter(frame["prompt"] for frame in self.server.frames("turn.start"))
+        turns = Counter(frame["prompt"].removesuffix(EDITED) for frame in self.server.frames("turn.start"))
         shown = list(self.channel.shown.values())
         replies = Counter(part.reply_to for part in shown)
         wrong = [f"{id_}: {count} turns" for id_, count in turns.items() if count > 1]
-        wrong += [f"{id_}: {replies[id_]} replies" for id_ in self.accepted if replies[id_] != 1]
+        wrong += [
+            f"{id_}: {replies[id_]} replies"
+            for id_ in self.accepted
+            if replies[id_] != 1 and not (id_ in self.recalled and not replies[id_])
+        ]
         if not await self._is_drained():
             wrong.append("something is still open")
         for person in {id_.rpartition("-")[0] for id_ in self.accepted}:

@@ -41,7 +41,8 @@ COMMANDS = [
     "service", "service install", "service uninstall", "service status",
     "channels", "channels list", "channels login", "channels logout", "channels enable", "channels disable",
     "channels set",
-    "dead", "dead list", "dead show", "dead retry", "dead prune", "usage", "reload", "stop", "agents", "agents list", "agents check", "tools", "mcp", "mcp test", "skills", "session",
+    "dead", "dead list", "dead show", "dead retry", "dead prune", "usage", "reload", "stop",
+    "agents", "agents list", "agents check", "tools", "mcp", "mcp test", "skills", "session",
     "config", "config check", "config schema", "config show",
     "completion", "fake", "fake feishu", "fake wechat_mp",
 ]  # fmt: skip

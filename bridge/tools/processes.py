@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from io import FileIO
@@ -16,10 +17,15 @@ from pathlib import Path, PurePath
 from typing import IO, Literal
 
 from bridge.errors import BridgeError
+from bridge.ids import new_uuid
 from bridge.tools import keeper
 
 LINE_BYTES = 65_536
 KILLED = -9
+WAKE_SECONDS = 3.0  # after an order: a keeper that was stopped is woken then, and hears it
+PATIENCE_SECONDS = 10.0  # whoever has not ended all by then is ended
+MARK = "TURNBRIDGE_PROGRAM"  # in the environment of all that a program starts
+_ROUNDS = 10
 _ALLOWED = "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR SSL_CERT_FILE SSL_CERT_DIR".split()
 _PROXIES = "http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY".split()
 _WAY = "/usr/local/bin:/usr/bin:/bin"
@@ -84,7 +90,7 @@ async def process_group(
     stderr: Literal["pipe", "stdout", "null"] = "pipe",
     line_bytes: int = LINE_BYTES,
 ) -> AsyncIterator[Process]:
-    """Run a program with exactly the environment ``env``; leaving ends it with all that came of it.
+    """Run a program with the environment ``env`` and a mark; leaving ends it with all that came of it.
 
     What it writes must be read, or it waits. Without ``stdin`` its own is empty. ``line_bytes`` is the
     longest line that ``readline`` takes.
@@ -92,8 +98,9 @@ async def process_group(
     Raises:
         StartError: it cannot be started.
     """
-    popen, life, tells = _spawn(argv, cwd, env, stdin, stderr)
-    status = _Status(life)
+    mark = new_uuid()
+    popen, life, tells = _spawn(argv, cwd, {**env, MARK: mark}, stdin, stderr)
+    status = _Status(life, popen.pid, mark)
     await asyncio.get_running_loop().connect_read_pipe(lambda: status, tells)
     try:
         with ExitStack() as pipes:
@@ -109,12 +116,13 @@ async def process_group(
 class _Status(asyncio.Protocol):
     """What a keeper tells, and what it is told through ``life``."""
 
-    def __init__(self, life: FileIO) -> None:
+    def __init__(self, life: FileIO, keeper_id: int, mark: str) -> None:
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = loop.create_future()
         self.gone: asyncio.Future[None] = loop.create_future()
         self._started: asyncio.Future[tuple[str, int]] = loop.create_future()
         self._life, self._heard = life, b""
+        self._keeper_id, self._mark = keeper_id, mark
 
     def data_received(self, data: bytes) -> None:
         *lines, self._heard = (self._heard + data).split(b"\n")
@@ -126,7 +134,7 @@ class _Status(asyncio.Protocol):
                 self._started.set_result((what, int(number)))
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The keeper is gone, and all that it kept; unless it was killed itself: then its group is for us."""
+        """The keeper is gone, and all that it kept; unless it was killed itself: then that is for us."""
         self._life.close()
         if not self._started.done():
             self._started.set_result(("errno", 0))
@@ -136,27 +144,57 @@ class _Status(asyncio.Protocol):
             with suppress(ProcessLookupError):
                 if what == "pid":
                     os.killpg(number, signal.SIGKILL)
+            _kill_marked(self._mark)
         self.gone.set_result(None)
 
     async def pid(self, program: str) -> int:
         """The program's id, once it runs; raises StartError."""
-        what, number = await asyncio.shield(self._started)
+        while not self._started.done():
+            await asyncio.wait([self._started], timeout=WAKE_SECONDS)
+            self._rouse(signal.SIGCONT)
+        what, number = self._started.result()
         if what == "errno":
             raise _not_started(program, os.strerror(number) if number else "it was killed at once")
         return number
 
     async def end(self) -> None:
         """See ``Process``."""
-        order, cancelled = keeper.END, False
+        order, cancelled, until = keeper.END, False, time.monotonic() + PATIENCE_SECONDS
         while not self.gone.done():
             with suppress(OSError):  # it leaves just now
                 self._life.write(order)
             try:
-                await asyncio.shield(self.gone)
+                async with asyncio.timeout(WAKE_SECONDS):
+                    await asyncio.shield(self.gone)
+            except TimeoutError:
+                self._rouse(signal.SIGCONT if time.monotonic() < until else signal.SIGKILL)
             except asyncio.CancelledError:
                 order, cancelled = keeper.KILL, True
         if cancelled:
             raise asyncio.CancelledError
+
+    def _rouse(self, number: signal.Signals) -> None:
+        """For a keeper that a program has stopped. Its id is its own as long as it was not waited for."""
+        if not self.gone.done():
+            os.kill(self._keeper_id, number)
+
+
+def _kill_marked(mark: str) -> None:
+    """End what a program started that was killed with its keeper, as Linux shows it; a fork may be new."""
+    for _ in range(_ROUNDS):
+        left = [pid for pid in keeper.by_proc() if _has(pid, f"{MARK}={mark}")]
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if not left:
+            return
+
+
+def _has(pid: int, text: str) -> bool:
+    try:
+        return text.encode() in Path("/proc", str(pid), "environ").read_bytes().split(b"\0")
+    except OSError:  # it is gone, or somebody else's
+        return False
 
 
 def _spawn(

@@ -159,6 +159,30 @@ async def test_a_keeper_that_is_killed_takes_the_program_along(tmp_path: Path, m
         await process.stdout.read()
 
 
+async def test_what_became_a_daemon_goes_too_when_the_keeper_is_killed(tmp_path: Path, mark: str) -> None:
+    """As by a program's own ``pkill -9 python``."""
+    async with running(tmp_path, mark, "setsid sleep 100 & echo go; sleep 0.1; kill -9 $PPID") as process:
+        assert await process.stdout.readline() == b"go\n"
+        await process.ended()
+        assert process.returncode == processes.KILLED
+    assert seen(mark, lambda count: count == 0)
+
+
+@pytest.mark.parametrize("how", ["once", "again and again"])
+async def test_a_keeper_that_is_stopped_is_woken_to_end_it_all_or_killed(
+    how: str, tmp_path: Path, mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody waits for ever, also where a program stops whatever looks after it."""
+    monkeypatch.setattr(processes, "WAKE_SECONDS", 0.1)
+    monkeypatch.setattr(processes, "PATIENCE_SECONDS", 1.0)
+    again = "while :; do kill -STOP $P; done" if how != "once" else "kill -STOP $P; sleep 100"
+    script = f"P=$PPID; trap '' TERM; echo go; {again}"
+    async with asyncio.timeout(20), running(tmp_path, mark, script) as process:
+        assert await process.stdout.readline() == b"go\n"
+        await asyncio.sleep(0.05)
+    assert seen(mark, lambda count: count == 0)
+
+
 async def test_a_keeper_that_is_killed_before_it_starts_anything_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ _UNDER_USER = tuple(
         ".ssh .gnupg .aws .azure .kube .docker .netrc .git-credentials .npmrc .pypirc .cargo/credentials "
         ".cargo/credentials.toml .config/gh .config/gcloud .config/hub .config/google-chrome "
         ".config/chromium .mozilla .password-store .local/share/keyrings .codex .claude "
-        ".claude.json .grok .scv"
+        ".claude.json .gemini .config/opencode .local/share/opencode .grok .scv"
     ).split(" ")
 )
 _ON_SYSTEM = tuple(

@@ -21,7 +21,7 @@ def home(tmp_path: Path) -> Home:
     .cargo/credentials .cargo/credentials.toml .config/gh/hosts.yml .config/gcloud/x .config/hub
     .config/google-chrome/a
     .config/chromium/a .mozilla/a .password-store/a .local/share/keyrings/a .codex/a .claude/a
-    .claude.json .grok/a
+    .claude.json .grok/a .gemini/oauth_creds.json .local/share/opencode/auth.json .config/opencode/a
     .scv/a
     """.split(),
 )

@@ -238,6 +238,14 @@ def _pipe(reads: ExitStack, writes: ExitStack) -> tuple[FileIO, FileIO]:
     return reads.enter_context(FileIO(reading)), writes.enter_context(FileIO(writing, "w"))
 
 
+class _Writer(asyncio.StreamWriter):
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Raises ConnectionResetError, also where uvloop's own write would raise a RuntimeError."""
+        if self.is_closing():
+            raise ConnectionResetError
+        super().write(data)
+
+
 _Streams = tuple[asyncio.StreamWriter | None, asyncio.StreamReader, asyncio.StreamReader]
 
 
@@ -254,7 +262,7 @@ async def _writer(pipes: ExitStack, pipe: IO[bytes]) -> asyncio.StreamWriter:
         lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), pipe
     )
     pipes.callback(transport.close)
-    return asyncio.StreamWriter(transport, protocol, None, loop)
+    return _Writer(transport, protocol, None, loop)
 
 
 async def _reader(pipes: ExitStack, pipe: IO[bytes] | None, line_bytes: int) -> asyncio.StreamReader:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from bridge.ids import new_uuid
 from bridge.tools import keeper, processes
@@ -77,6 +78,23 @@ async def test_streams_are_joined_or_left_out_as_told(tmp_path: Path, mark: str)
 async def test_a_program_has_no_descriptors_but_its_streams(tmp_path: Path, mark: str) -> None:
     async with running(tmp_path, mark, "ls /proc/$$/fd; true") as process:
         assert (await process.stdout.read()).split() == [b"0", b"1", b"2"]
+
+
+@pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_who_writes_to_a_program_that_reads_no_more_is_told_so_by_any_loop(
+    loop_factory: Callable[[], asyncio.AbstractEventLoop], tmp_path: Path, mark: str
+) -> None:
+    async def work() -> None:
+        async with running(tmp_path, mark, "exec 0<&-; echo go; sleep 60") as process:
+            assert await process.stdout.readline() == b"go\n"
+            for _ in range(3):
+                with pytest.raises(ConnectionError):
+                    process.stdin.write(b"x" * 200_000)
+                    await process.stdin.drain()
+                await asyncio.sleep(0.01)
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(work())
 
 
 async def test_a_line_may_be_as_long_as_told(tmp_path: Path, mark: str) -> None:

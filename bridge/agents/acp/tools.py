@@ -115,6 +115,8 @@ class ToolServer:
         """One after the other; a secret that is forgotten meanwhile is worth nothing any more."""
         while (line := await reader.readline()) and (uses := self._uses.get(secret)) is not None:
             answer = await _answer(line, uses)
+            if writer.is_closing():  # which uvloop's write meets with a RuntimeError
+                return
             if answer is not None:
                 writer.write(json.dumps(answer).encode() + b"\n")
                 await writer.drain()

@@ -2,13 +2,15 @@
 
 import asyncio
 import json
+import socket
 import stat
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from bridge.agents.acp import tools
 from bridge.agents.acp.tools import ToolServer
@@ -124,3 +126,37 @@ async def test_there_are_only_so_many_at_once(tmp_path: Path, monkeypatch: pytes
         await one.request("ping")
         async with client(server, secret) as two:
             assert await two.reader.read() == b""
+
+
+@pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_program_that_hangs_up_in_its_call_ends_nobody_else_s(
+    loop_factory: Callable[[], asyncio.AbstractEventLoop], tmp_path: Path
+) -> None:
+    async def work() -> None:
+        async with serving(tmp_path) as (server, session, secret):
+            begun, go = asyncio.Event(), asyncio.Event()
+
+            async def call(call: ToolCall) -> ToolResult:
+                begun.set()
+                await go.wait()
+                return ToolResult(True, "x" * 1_000_000)
+
+            session.call = call  # type: ignore[method-assign]  # it takes a while
+            with socket.socket(socket.AF_UNIX) as one:
+                one.connect(str(server._path))
+                one.sendall(f"{secret}\n".encode())
+                for method, params in (
+                    ("ping", {}),
+                    ("tools/call", ATTACH),
+                ):  # the first's answer is never read
+                    line = json.dumps({"id": 1, "method": method, "params": params})
+                    one.sendall(line.encode() + b"\n")
+                await begun.wait()
+            await asyncio.sleep(0.05)
+            go.set()
+            await asyncio.sleep(0.05)
+            async with client(server, secret) as two:
+                assert await two.request("ping") == {}
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(work())

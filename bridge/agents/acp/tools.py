@@ -132,6 +132,8 @@ async def _answer(line: bytes, uses: Uses) -> dict[str, Any] | None:
         return _error(None, -32600, "no request")
     if (request_id := message.get("id")) is None:
         return None
+    if not isinstance(request_id, int | str):
+        return _error(None, -32600, "no request")
     params = message.get("params")
     found = await _result(message["method"], params if isinstance(params, dict) else {}, uses)
     if found is None:

@@ -93,6 +93,15 @@ async def test_odd_messages_are_answered_as_such(tmp_path: Path) -> None:
         assert (await one.ask({"id": 2, "method": "resources/list"}))["error"]["code"] == -32601
 
 
+async def test_an_id_that_is_none_is_refused_and_ends_nobody_else_s(tmp_path: Path) -> None:
+    """One that can just be read is nested too deeply to be written again."""
+    async with serving(tmp_path) as (server, _, secret), client(server, secret) as one:
+        for depth in range(1, 1000):
+            line = b'{"method":"ping","id":' + b"[" * depth + b"]" * depth + b"}"
+            assert (await one.ask(line))["error"]["code"] in (-32600, -32700)
+        assert await one.request("ping") == {}
+
+
 async def test_a_wrong_secret_and_a_forgotten_one_lead_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,9 @@ from bridge.tools.contract import Risk, ToolResult
 MOST_WAITING = 10_000
 """News that wait because the client does not read."""
 
+MOST_ASKED = 8
+"""Questions at the gate at once: each is a message to the owner. Others wait for an answer to one of them."""
+
 DUE_SECONDS = 0.5
 """How long a call runs before it is told, as it may still be asked about."""
 
@@ -86,6 +89,7 @@ class Prompting:
         self._plan: OwnCall | None = None
         self._planned = ""
         self._asking: dict[str, _Open] = {}  # by their calls, whose news wait
+        self._few = asyncio.Semaphore(MOST_ASKED)
         self._tool: asyncio.Task[None] | None = None
         self._tools: list[_Tool] = []
         self._closed = False
@@ -233,7 +237,8 @@ class Prompting:
         """In a task of its own, so that others go on."""
         call = question.request.tool_call
         try:
-            _answer(question.answer, await self._calls.ask(call, question.request.options))
+            async with self._few:
+                _answer(question.answer, await self._calls.ask(call, question.request.options))
         finally:
             _answer(question.answer, None)
             self._news.put_nowait(_Answered(call.tool_call_id))

@@ -4,11 +4,12 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from acp.schema import RequestPermissionRequest
+from acp.schema import PromptResponse, RequestPermissionRequest
 
 from bridge.agents.acp import calls, frames, prompting
 from bridge.agents.acp.prompting import Prompting
 from bridge.agents.contract import AgentError, ToolCall
+from bridge.channel.testing.clock import settle
 from bridge.tools.contract import Risk
 from tests.agents.acp.stage import Heard, stage
 from tests.agents.acp.test_agent import failing
@@ -208,6 +209,49 @@ async def test_news_of_a_call_that_its_owner_is_still_asked_about_are_bounded_to
         with pytest.raises(AgentError) as error:
             await here.agent.run(here.turn("floods=50 wait"), heard, heard)
         assert error.value.code == "response_limit"
+
+
+async def test_only_a_few_questions_are_put_at_once_and_the_others_follow() -> None:
+    """Each is a message to the owner, and a program can ask hundreds."""
+    talked = Talked({}, Path("/"))
+    here = Prompting("x", talked, talked, 5.0)
+    go, open_at_once = asyncio.Event(), 0
+    own = talked.own
+
+    async def slow(*given: object) -> object:
+        call = await own(*given)  # type: ignore[arg-type]  # as it came
+        ask = call.ask
+
+        async def waits(options: object) -> object:
+            nonlocal open_at_once
+            open_at_once += 1
+            await go.wait()
+            open_at_once -= 1
+            return await ask(options)  # type: ignore[arg-type]  # as they came
+
+        call.ask = waits  # type: ignore[method-assign,assignment]  # its owner takes a while
+        return call
+
+    talked.own = slow  # type: ignore[method-assign,assignment]  # as it is, but for that
+    option = {"optionId": "yes", "name": "Yes", "kind": "allow_once"}
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(here.run())
+        asked = [
+            tasks.create_task(
+                here.permission(
+                    RequestPermissionRequest.model_validate(
+                        {"sessionId": "s", "toolCall": {"toolCallId": str(at)}, "options": [option]}
+                    )
+                )
+            )
+            for at in range(3 * prompting.MOST_ASKED)
+        ]
+        await settle()
+        assert open_at_once == prompting.MOST_ASKED
+        go.set()
+        assert [await one for one in asked] == ["yes"] * len(asked)
+        here.over(PromptResponse(stop_reason="end_turn"))
+        await running
 
 
 async def test_calls_that_are_only_told_of_are_bounded(

@@ -13,7 +13,11 @@ from bridge.logs import clean
 
 LIMIT_SECONDS = 15.0
 _SHOWN = 5
-_UNLISTED = "the endpoint lists no models, so whether it has {model} shows with the first message"
+_UNLISTED = (
+    "it lists no models, so whether base_url (often ending in /v1) and {model} are right "
+    "shows with the first message"
+)
+_KEY = "put a good one into credentials/agents/{profile}.json or the variable that is named, and restart"
 
 
 async def diagnose(endpoint: Endpoint) -> Sequence[Finding]:
@@ -45,19 +49,19 @@ async def _list(endpoint: Endpoint, watch: Any) -> list[str] | Finding:
     try:
         async with endpoint.client(watch) as client:
             answer = await client.get(f"{base}/models", headers=headers, params=query)
-            return _read(answer, settings.address)
+            return _read(answer, endpoint)
     except (httpx2.HTTPError, AgentError, ValueError):
         return Finding(f"{settings.address} cannot be reached", "is it running, and is base_url right?")
 
 
-def _read(answer: httpx2.Response, address: str) -> list[str] | Finding:
+def _read(answer: httpx2.Response, endpoint: Endpoint) -> list[str] | Finding:
+    address = endpoint.settings.address
     match answer.status_code:
         case 200:
             return _ids(answer)
         case 401 | 403:
-            return Finding(
-                f"{address} refuses the key ({answer.status_code})", "make a new key, and put it in"
-            )
+            says = "refuses the key" if endpoint.has_key else "wants a key"
+            return Finding(f"{address} {says} ({answer.status_code})", _KEY.format(profile=endpoint.profile))
         case 404 | 405 | 501:
             return []
     return Finding(f"{address} answers {answer.status_code}", "mend base_url, or try again later")

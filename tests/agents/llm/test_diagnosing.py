@@ -84,14 +84,19 @@ async def test_llama_cpp_takes_every_name_for_its_own_model() -> None:
 async def test_an_endpoint_that_lists_nothing_may_have_the_model(models: Reply) -> None:
     *_, model = await found(models)
     assert model.cure == ""
-    assert "whether it has small shows with the first message" in model.text
+    assert "(often ending in /v1) and small are right shows with the first message" in model.text
 
 
 @pytest.mark.parametrize("status", [401, 403])
 async def test_a_key_that_is_refused_is_told(status: int) -> None:
     _, refused = await found(refuses(status, {"message": "sk-very-secret-0123456789"}))
     assert f"refuses the key ({status})" in refused.text
-    assert refused.cure == "make a new key, and put it in"
+    assert refused.cure.startswith("put a good one into credentials/agents/fast.json")
+
+
+async def test_an_endpoint_that_wants_a_key_is_told_where_none_is_given() -> None:
+    _, wants = await found(refuses(401, "none"), key="")
+    assert "wants a key (401)" in wants.text
 
 
 async def test_another_answer_is_told() -> None:

@@ -108,7 +108,7 @@ def _add(platforms: Commands, platform: Platform, epilog: str) -> argparse.Argum
         type=float,
         default=WAIT_SECONDS,
         metavar="SECONDS",
-        help="for each answer, when input is piped",
+        help=f"for each answer, when input is piped (default: {WAIT_SECONDS:g})",
     )
     parser.add_argument(
         "--out",

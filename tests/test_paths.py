@@ -1,3 +1,4 @@
+import errno
 import os
 import stat
 from pathlib import Path
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from bridge import paths
 from bridge.errors import ConfigError, ExhaustedError
-from bridge.paths import Home, plain_name, read_private, write_private
+from bridge.paths import Home, plain_name, read_private, unserved, write_private
 from tests.scarce import no_descriptors
 
 
@@ -225,3 +226,15 @@ def test_a_private_file_of_another_user_is_refused_also_to_root(
     monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
     with pytest.raises(ConfigError, match=r"main\.json belongs to another user: run chown \d+ on it"):
         read_private(path)
+
+
+def test_a_socket_without_descriptors_is_told_how_to_allow_more_and_any_other_its_own_cure() -> None:
+    for number in (errno.EMFILE, errno.ENFILE):
+        lacking = unserved(OSError(number, "x"), "cannot listen", "stop the other")
+        assert isinstance(lacking, ExhaustedError)
+        assert str(lacking).startswith("cannot listen: allow more of them")
+    taken = OSError(errno.EADDRINUSE, "x")
+    for cure, text in (("stop the other", "cannot listen: stop the other"), ("", "cannot listen")):
+        told = unserved(taken, "cannot listen", cure)
+        assert isinstance(told, ConfigError)
+        assert str(told) == text

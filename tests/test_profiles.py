@@ -113,5 +113,12 @@ def test_where_nobody_but_the_owner_can_write_nobody_else_needs_an_agent() -> No
     assert alone.check(Alone(), "x") != []
 
 
+def test_every_account_is_told_though_its_agent_was_asked_before() -> None:
+    found = profiles("acp")
+    (first,) = found.check(ChannelSettings(), "channels.a.b")
+    (second,) = found.check(ChannelSettings(), "channels.a.c")
+    assert second == first.replace("channels.a.b", "channels.a.c")
+
+
 def test_what_is_wrong_with_the_default_is_told_of_that_alone() -> None:
     assert checked("no") == []

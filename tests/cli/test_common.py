@@ -14,6 +14,7 @@ from bridge.cli.common import (
     NotRunningError,
     add_home,
     ask_daemon,
+    existing,
     explain,
     home,
     lenient,
@@ -165,6 +166,17 @@ def test_a_command_is_told_with_its_home_unless_that_is_the_usual_one(
     assert typed(Home(tmp_path / "usual"), "run --init") == "turnbridge run --init"
     assert typed(Home(tmp_path / ".run"), "run") == "turnbridge run --home .run"
     assert typed(Home(Path("/a b")), "try") == "turnbridge try --home '/a b'"
+
+
+def test_a_named_file_is_had_by_its_whole_path_and_must_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.json").touch()
+    assert existing("a.json") == tmp_path / "a.json"
+    for name in ("b.json", str(tmp_path)):
+        with pytest.raises(ConfigError, match="there is no such file"):
+            existing(name)
 
 
 def test_controls_and_turned_text_are_shown_as_such() -> None:

@@ -72,3 +72,10 @@ def test_a_profile_that_is_not_there_is_a_fault(agents: Callable[..., tuple[int,
     code, said = agents("", "check", "nobody")
     assert code == 1
     assert "there is no agent called 'nobody'" in said
+
+
+def test_a_program_is_told_the_faults_in_json(agents: Callable[..., tuple[int, str]]) -> None:
+    code, said = agents(CODE, "check", "code", "--json")
+    told = json.loads(said)
+    assert (code, told["ok"]) == (1, False)
+    assert any("no-such-program is not installed" in found["text"] for found in told["findings"])

@@ -209,6 +209,24 @@ async def test_a_body_over_the_limit_is_no_answer() -> None:
             assert (await stream.answer(3, cut=True)).raw == b""
 
 
+async def test_a_body_that_announced_nothing_is_cut_at_the_limit_too() -> None:
+    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n"
+    async with raw(chunked) as base:
+        async with asking(base, trusted=base) as stream:
+            assert stream.size is None
+            assert await stream.read(4) == b"abcd"
+        async with asking(base, trusted=base) as stream:
+            with pytest.raises(TooLargeError, match="over 3 bytes"):
+                await stream.read(3)
+
+
+async def test_a_trusted_address_that_is_not_of_the_web_is_no_connection() -> None:
+    address = "ftp://127.0.0.1/x"
+    with pytest.raises(UnreachableError, match="no connection"):
+        async with asking(address, trusted=address):
+            pass
+
+
 async def test_a_body_that_breaks_off_is_no_answer_but_for_whom_the_status_is_enough() -> None:
     async with raw(b"HTTP/1.1 200 \r\nContent-Length: 9\r\n\r\nab") as base:
         async with asking(base, trusted=base) as stream:

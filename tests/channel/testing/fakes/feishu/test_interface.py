@@ -6,6 +6,7 @@ import aiohttp
 from bridge.channel.testing.clock import FakeClock
 from bridge.channel.testing.fakes.feishu import BOT, OWNER, FakeFeishu, FakeFile, Note
 from bridge.channel.testing.fakes.feishu.events import forward, write
+from bridge.channel.testing.fakes.feishu.rules import EDITS
 
 API = "/open-apis"
 TEXT = {"msg_type": "text", "content": '{"text": "x"}'}
@@ -273,3 +274,105 @@ async def test_a_sound_may_tell_its_length_in_whole_ms() -> None:
             form.add_field("file", b"x", filename="a.opus")
             assert await client.code("POST", "/im/v1/files", data=form) == code
         assert [upload.ms for upload in fake.world.uploads.values()] == [2500]
+
+
+async def test_what_the_app_may_do_is_listed_with_whether_it_was_granted() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        assert await client.code("GET", "/application/v6/scopes") == 99991661
+        await client.login()
+        fake.interface.scopes = {"im:resource": True, "im:message": False}
+        scopes = (await client.ask("GET", "/application/v6/scopes"))["data"]["scopes"]
+        assert scopes == [
+            {"scope_name": "im:resource", "scope_type": "tenant", "grant_status": 1},
+            {"scope_name": "im:message", "scope_type": "tenant", "grant_status": 2},
+        ]
+
+
+async def test_a_token_ends_at_once_where_that_is_asked_for() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        first = await client.login()
+        fake.interface.expire_tokens()
+        assert await client.code("GET", "/bot/v3/info") == 99991663
+        assert (await client.login())["tenant_access_token"] != first["tenant_access_token"]
+
+
+async def test_the_bot_edits_its_own_texts_and_only_so_often() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        await client.login()
+        asked = write(fake.world, Note("hi"))
+        reply = await client.ask("POST", f"/im/v1/messages/{asked.message_id}/reply", json=TEXT)
+        message_id = reply["data"]["message_id"]
+        path, body = f"/im/v1/messages/{message_id}", TEXT | {"content": '{"text": "y"}'}
+        assert await client.code("PUT", "/im/v1/messages/om_x", json=body) == 230071
+        assert await client.code("PUT", f"/im/v1/messages/{asked.message_id}", json=body) == 230071
+        assert await client.code("PUT", path, json=TEXT | {"content": "{}"}) == 230001
+        answers = [await client.code("PUT", path, json=body) for _ in range(EDITS + 1)]
+        assert answers == [0] * EDITS + [230072]
+        item = (await client.ask("GET", path))["data"]["items"][0]
+        assert (item["body"]["content"], item["updated"]) == ('{"text": "y"}', True)
+
+
+async def test_an_image_is_neither_edited_nor_made_by_an_edit() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        await client.login()
+        key = fake.world.upload("image", "a.png", "image/png", PNG).key
+        image = {"msg_type": "image", "content": json.dumps({"image_key": key})}
+        for sent, edited in ((image, TEXT), (TEXT, image)):
+            path = "/im/v1/messages?receive_id_type=open_id"
+            made = await client.ask("POST", path, json=sent | {"receive_id": OWNER})
+            edit = f"/im/v1/messages/{made['data']['message_id']}"
+            assert await client.code("PUT", edit, json=edited) == 230054
+
+
+async def test_a_reaction_is_set_found_by_its_emoji_and_taken_back_once() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        await client.login()
+        message = write(fake.world, Note("hi"))
+        path = f"/im/v1/messages/{message.message_id}/reactions"
+        ids = {}
+        for emoji in ("Typing", "OK"):
+            made = await client.ask("POST", path, json={"reaction_type": {"emoji_type": emoji}})
+            ids[emoji] = made["data"]["reaction_id"]
+        for wanted, found in (("", [*ids.values()]), ("OK", [ids["OK"]]), ("DONE", [])):
+            items = (await client.ask("GET", f"{path}?reaction_type={wanted}"))["data"]["items"]
+            assert [item["reaction_id"] for item in items] == found
+        assert await client.code("DELETE", f"{path}/{ids['OK']}") == 0
+        assert await client.code("DELETE", f"{path}/{ids['OK']}") == 231007
+        assert message.reactions == {ids["Typing"]: "Typing"}
+        assert fake.world.reacted == [(message.message_id, "Typing"), (message.message_id, "OK")]
+
+
+async def test_a_reaction_needs_its_scope_its_message_and_an_emoji_that_there_is() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        await client.login()
+        message = write(fake.world, Note("hi"))
+        path, good = f"/im/v1/messages/{message.message_id}/reactions", {"emoji_type": "OK"}
+        for kind in ({"emoji_type": "NoSuch"}, {}, "OK", None):
+            assert await client.code("POST", path, json={"reaction_type": kind}) == 231001
+        assert await client.code("POST", "/im/v1/messages/om_x/reactions", json={}) == 231003
+        fake.interface.scopes["im:message.reactions:write_only"] = False
+        assert await client.code("POST", path, json={"reaction_type": good}) == 99991672
+        assert await client.code("GET", path) == 0
+        fake.interface.scopes["im:message"] = True  # the wide one has it in it
+        assert await client.code("POST", path, json={"reaction_type": good}) == 0
+        message.recalled = True
+        assert await client.code("POST", path, json={"reaction_type": good}) == 231003
+
+
+async def test_a_form_within_the_form_is_passed_over() -> None:
+    async with FakeFeishu() as fake, aiohttp.ClientSession() as session:
+        client = Client(fake, session)
+        await client.login()
+        with aiohttp.MultipartWriter("form-data") as outer, aiohttp.MultipartWriter("mixed") as inner:
+            inner.append("avatar")
+            outer.append(inner)
+            outer.append("message").set_content_disposition("form-data", name="image_type")
+            outer.append(PNG).set_content_disposition("form-data", name="image", filename="a.png")
+        answer = await client.ask("POST", "/im/v1/images", data=outer)
+        assert fake.world.uploads[answer["data"]["image_key"]].data == PNG

@@ -29,7 +29,9 @@ from bridge.store.contract import (
     Settle,
     Start,
     Store,
+    Used,
 )
+from bridge.store.usage_steps import Usage, UsageBy, UsageOf
 from tests.store.backends import Open
 from tests.store.values import (
     ACCOUNT,
@@ -161,6 +163,19 @@ class MessagesContract:
             assert await store.do(answer("a")) == ()
             assert await store.do(answer("b", replace(reply(), parts=()))) == ()
             assert await store.get(CountsOf(ACCOUNT)) == Counts(0, 0, 0, 0, 0)
+
+    async def test_what_an_answer_used_is_counted_as_it_ends_its_message_and_else_not(
+        self, opened: Open
+    ) -> None:
+        used = replace(answer("a", reply()), used=Used("u1", "fast", 10, 5, 7))
+        async with opened() as store:
+            assert await store.do(used) == (), "there is no such message"
+            assert await store.get(UsageOf(UsageBy.SENDER, 0)) == ()
+            await store.do(claim(message("a"), message("b")))
+            for _ in range(2):
+                await store.do(used)
+            await store.do(answer("b", reply()))
+            assert await store.get(UsageOf(UsageBy.SENDER, 0)) == (Usage(ACCOUNT, "u1", 1, 10, 5, 7),)
 
     async def test_an_id_outlives_its_message(self, opened: Open) -> None:
         async with opened() as store:

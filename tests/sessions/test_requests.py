@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from bridge.store.contract import ClearSession, OpenSession
+from tests.sessions.offering import Offering
 from tests.sessions.wire import serving
 
 FOREIGN = "00000000-0000-4000-8000-000000000000"
@@ -16,6 +17,9 @@ OF_SESSION: list[tuple[str, dict[str, Any]]] = [
     ("session.pause", {"paused": True}),
     ("approval.resolve", {"approval_id": "a", "approved": True}),
     ("session.clear", {}),
+    ("turn.steer", {"turn_id": "t", "prompt": "x"}),
+    ("session.configure", {}),
+    ("session.compact", {}),
 ]
 
 
@@ -107,6 +111,37 @@ async def test_an_unknown_approval_is_not_found() -> None:
         client = await server.session()
         client.ask("approval.resolve", approval_id="a", approved=True)
         assert await client.error() == "approval_not_found"
+
+
+async def test_a_steer_of_what_does_not_run_is_turn_not_found() -> None:
+    async with serving() as server:
+        client = await server.session()
+        client.ask("turn.steer", turn_id="t", prompt="more")
+        assert await client.error() == "turn_not_found"
+        ended = (await client.turn("hello"))[-1]
+        client.ask("turn.steer", turn_id=ended["turn_id"], prompt="more")
+        assert await client.error() == "turn_not_found"
+
+
+async def test_a_session_tells_who_answers_in_it_and_refuses_whom_nobody_knows() -> None:
+    async with serving() as server:
+        client = await server.session()
+        asked = client.ask("session.configure")
+        told = await client.event()
+        assert (told["type"], told["request_id"], told["agent"]) == ("session.configured", asked, "scripted")
+        client.ask("session.configure", agent="nobody")
+        assert await client.error() == "invalid_request"
+        assert (await client.turn("still here"))[-1]["type"] == "turn.completed"
+
+
+async def test_a_session_is_summed_up_by_an_agent_that_can() -> None:
+    async with serving(Offering()) as server:
+        client = await server.session()
+        await client.turn("word " * 500)
+        asked = client.ask("session.compact")
+        told = await client.event()
+        assert (told["type"], told["request_id"]) == ("session.compacted", asked)
+        assert told["before_tokens"] > told["after_tokens"] > 0
 
 
 async def test_a_connection_has_one_session() -> None:

@@ -90,7 +90,8 @@ class _Finding:
                 await self._place.progress(f"{seen} files and folders, {len(self._hits)} found")
             case {"refused": refused}:
                 self._refused = refused
-            case {"hit": hit}:
+            case _:
+                hit = told["hit"]
                 self._bytes += len(hit.encode(errors="replace")) + 1
                 if len(self._hits) == self._most or self._bytes > OUTPUT_BYTES:
                     raise _EnoughError

@@ -1,6 +1,7 @@
 """An account from request to reply: claims, polling, probing, asking, binding, room."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -730,3 +731,15 @@ async def test_the_turns_of_a_day_are_counted_over_a_restart() -> None:
             assert (await after.push(message("n1", sender=STRANGER))).body == b"busy"
             await after.clock.advance(DAY_SECONDS)
             assert (await after.push(message("n2", sender=STRANGER))).body == b"accepted"
+
+
+async def test_old_received_files_are_swept_where_there_are_any() -> None:
+    async with desk() as here:
+        await here.account.sweep()  # nothing was ever received
+        folder = here.account._setup.inbox / "somebody"
+        folder.mkdir(parents=True)
+        old = folder / "old.png"
+        old.write_bytes(b"x")
+        os.utime(old, (0, 0))
+        await here.account.sweep()
+        assert not old.exists()

@@ -1448,3 +1448,15 @@ async def test_what_was_chosen_and_is_gone_is_told_as_that() -> None:
         assert await here.answered(1) == [say(Text.CHOICE_GONE, Language.EN)]
         await here.say("two")
         assert (await here.answered(2))[1] == "echo: two"
+
+
+async def test_an_owner_s_long_turn_is_told_of_where_the_account_wants_that() -> None:
+    from tests.relay.test_progress import SETTINGS, Editing, begun, passes, tool  # it imports from here
+
+    channel = Editing()
+    async with desk(channel, script={"turn": tool}, settings=SETTINGS) as here:
+        go = await begun(here)
+        await passes(here, 15)
+        assert len(channel.says) == 1
+        go.set()
+        assert await here.answered(1) == ["done"]

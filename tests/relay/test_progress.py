@@ -22,7 +22,7 @@ from bridge.relay import progress
 from bridge.store.contract import (
     PutSign,
 )
-from bridge.store.sign_steps import PROGRESS, Sign, SignsOf
+from bridge.store.sign_steps import PROGRESS, TYPING, Sign, SignsOf
 from tests.relay.harness import NAME, OWNER, STRANGER, Desk, PushedChannel, desk, homes
 from tests.relay.scripted import Frame, Peer
 
@@ -253,3 +253,34 @@ async def test_a_crash_before_its_id_was_known_leaves_one_message_that_ends(was_
             await until(lambda: channel.says == {"p0": "Not working on this any more."})
             await settle()
             assert await left(here) == ()
+
+
+async def test_one_that_never_gets_through_is_left_to_the_next_run() -> None:
+    channel, sign = Editing(), Sign(PROGRESS, MessageId("m1"), "to-u-owner", "m1")
+    channel.lost = [UnreachableError("no")] * 10
+    async with homes() as home:
+        async with stage(channel, home=home, run=False) as here:
+            await here.store.do(PutSign(NAME, sign))
+            clock = here.clock
+        async with stage(channel, home=home, clock=clock) as here:
+            await passes(here, 120)
+            assert channel.says == {}
+            assert await left(here) == (sign,)
+
+
+async def test_signs_of_another_kind_are_not_told_of() -> None:
+    channel, sign = Editing(), Sign(TYPING, MessageId("m1"), "to-u-owner", "m1")
+    async with homes() as home:
+        async with stage(channel, home=home, run=False) as here:
+            await here.store.do(PutSign(NAME, sign))
+            clock = here.clock
+        async with stage(channel, home=home, clock=clock):
+            await settle()
+            assert channel.says == {}
+
+
+async def test_a_run_that_ends_before_a_turn_is_long_tells_nothing() -> None:
+    channel = Editing()
+    async with stage(channel) as here:
+        await begun(here)
+    assert channel.says == {}

@@ -12,7 +12,17 @@ from bridge.relay.session import Ended, TurnResult
 from bridge.relay.texts import Language, Text, say
 from bridge.relay.work import Message
 from bridge.store.change_steps import ALONG
-from bridge.store.contract import Claim, HeldTexts, MessageOf, MessageState, NewMessage, OpenMessages, Recall
+from bridge.store.contract import (
+    Claim,
+    HeldTexts,
+    HoursOf,
+    MessageOf,
+    MessageState,
+    NewMessage,
+    OpenMessages,
+    Recall,
+    Used,
+)
 from tests.relay.harness import NAME, Desk, desk, message
 from tests.relay.test_conversation import key_of
 
@@ -101,3 +111,26 @@ async def test_held_texts_that_do_not_fit_leave_ahead_of_the_reply() -> None:
         said = await here.answered(3)
         assert "x" * 900 in said[1]
         assert "y" * 900 in said[2]
+
+
+async def test_what_a_turn_used_is_counted_with_the_end_of_its_claim_or_by_itself() -> None:
+    async with desk() as here:
+        used = Used("u-owner", "fast", 3, 4, 5)
+        ending, alone = replies(here), replies(here)
+        (first,) = await claimed(here, "m1")
+        ending.owe(used)
+        await ending.say([first], Text.FAILURE)
+        await ending.settle()  # it is paid already
+        alone.owe(used)
+        await alone.settle()
+        await alone.settle()
+        hours = await here.store.get(HoursOf(NAME, 0))
+        assert sum(one.tokens for one in hours) == 2 * (3 + 4)
+
+
+async def test_others_words_end_a_claim_in_as_many_parts_as_they_take() -> None:
+    async with desk() as here:
+        (one,) = await claimed(here, "m1")
+        await replies(here).tell([one], "there is no such model", "no_model")
+        assert await here.answered(1) == ["there is no such model"]
+        assert await reasons(here, "m1") == ["no_model"]

@@ -12,6 +12,7 @@ from bridge.store.contract import Bind, OpenParts
 from tests.relay.harness import (
     NAME,
     OWNER,
+    STRANGER,
     Desk,
     PollingChannel,
     ProbedChannel,
@@ -140,3 +141,30 @@ async def test_a_plain_word_answers_no_question_of_the_daemon_s_while_an_approva
         await here.say("yes")
         assert (await here.answered(2))[1] == "noted"
         assert acted == ["yes"]
+
+
+async def test_what_senders_used_of_their_day_is_remembered_at_the_start() -> None:
+    async with homes() as home:
+        async with desk(home=home, settings={"senders": "anyone", "turns_per_day": 1}) as here:
+            await here.say("hi", sender=STRANGER)
+            await here.answered(1)
+            clock = here.clock
+        async with desk(home=home, clock=clock, settings={"senders": "anyone", "turns_per_day": 1}) as here:
+            assert "room" in made(here)
+            assert run_of(here).room.senders.over(conversation_of(message("m9", "hi", sender=STRANGER)))
+
+
+async def test_copies_that_no_part_needs_are_removed() -> None:
+    async with desk() as here:
+        folder = here.account._setup.home.private_dir(here.account._setup.home.outbox)
+        copy = folder / "0123456789ab-a.txt"
+        copy.write_text("x")
+        run_of(here).release([str(copy)])
+        await until(lambda: not copy.exists())
+
+
+async def test_a_channel_that_is_asked_for_its_parts_has_a_delivery_that_sends_none() -> None:
+    async with desk(AskedChannel()) as here:
+        assert run_of(here).delivery.waits("to") is False
+        await settle()
+        assert here.channel.sent == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from bridge.store.contract import (
     DropSign,
     PutSign,
 )
-from bridge.store.sign_steps import TYPING, Sign, SignsOf
+from bridge.store.sign_steps import PROGRESS, TYPING, Sign, SignsOf
 from tests.relay.harness import NAME, OWNER, Desk, PushedChannel, after_starts, desk, homes, message
 from tests.relay.scripted import cancellable
 
@@ -211,3 +212,40 @@ async def test_a_store_that_cannot_forget_a_sign_leaves_it_to_be_taken_away_agai
         await here.say("one")
         await until(lambda: here.channel.over == ["m1"])
         assert [one.message_id for one in await left(here)] == ["m1"]
+
+
+async def test_a_sign_of_another_kind_is_left_alone() -> None:
+    async with homes() as home:
+        async with desk(home=home, run=False) as here:
+            await here.store.do(PutSign(NAME, replace(LEFT, kind=PROGRESS)))
+            clock = here.clock
+        channel = Lasting()
+        async with desk(channel, home=home, clock=clock) as here:
+            await settle()
+            assert channel.over == []
+
+
+@pytest.mark.parametrize("error", [UnreachableError("no"), KeyError("a bug")])
+async def test_one_that_the_platform_does_not_take_is_shown_no_more(error: Exception) -> None:
+    class Refusing(Fading):
+        async def typing(self, to: str, reply_to: str) -> None:
+            await super().typing(to, reply_to)
+            raise error
+
+    async with desk(Refusing(), script=LONG) as here:
+        await here.say("long")
+        await until(lambda: len(here.channel.typed) == 1)
+        await settle()
+        await here.clock.advance(30)
+        await settle()
+        assert len(here.channel.typed) == 1
+
+
+async def test_a_channel_without_signs_shows_none() -> None:
+    async with desk() as here:
+        run = here.account._run
+        assert run is not None
+        shown = signs.Signs(NAME, object(), here.store, here.clock, here.account._setup.log, run.tasks)
+        assert not shown.typing(MessageId("m1"), message("m1", "hi")).is_set()
+        await settle()
+        assert await left(here) == ()

@@ -7,6 +7,7 @@ import pytest
 from acp.schema import PermissionOption, RequestPermissionRequest, SessionNotification, ToolCallUpdate
 
 from bridge.agents.acp.calls import ARGUMENT_BYTES, OUTPUT_BYTES, Calls, offered
+from bridge.agents.contract import AgentError
 from bridge.sessions.arguments import plain
 from bridge.tools.contract import Risk
 from tests.agents.talking import Owned, Talked
@@ -149,3 +150,14 @@ async def test_one_that_runs_on_is_told_of_when_it_is_due() -> None:
     await desk.calls.start_due()
     assert desk.talked.owned[0].told == ["started"]
     assert desk.calls.knows("c")
+
+
+async def test_more_calls_than_one_turn_may_tell_of_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridge.agents.acp.calls.MOST_TOLD", 1)
+    desk = Desk()
+    await desk.calls.tell(told("tool_call", title="one"))
+    other = SessionNotification.model_validate(
+        {"sessionId": "s", "update": {"sessionUpdate": "tool_call", "toolCallId": "d", "title": "two"}}
+    ).update
+    with pytest.raises(AgentError, match="over 1 calls"):
+        await desk.calls.tell(other)  # type: ignore[arg-type]  # as it was read

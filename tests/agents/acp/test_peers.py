@@ -79,3 +79,10 @@ async def test_whoever_stops_waiting_for_its_own_process_ends_it() -> None:
             (one,) = made._all
             waiting.cancel()
         await one.gone.wait()
+
+
+async def test_one_that_hangs_with_no_turn_in_it_ends_at_once() -> None:
+    async with peers(shared=True) as made:
+        one = await made.take(Path("/"))
+        made.give_up(one, "it hangs")
+        await one.gone.wait()

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import runpy
 import sys
 from pathlib import Path
 
@@ -64,3 +65,9 @@ async def test_in_this_process_it_does_the_same(
         server.close()
         for number in (reading, shown, out, *kept, *([writing] if first == "daemon" else [])):
             os.close(number)
+
+
+def test_as_a_program_it_takes_the_socket_s_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["relay.py", str(tmp_path / "nobody")])
+    with pytest.raises(FileNotFoundError):
+        runpy.run_path(str(relay.__file__), run_name="__main__")

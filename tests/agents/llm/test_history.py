@@ -118,3 +118,8 @@ def test_words_and_a_picture_that_follow_each_other_stay_in_order() -> None:
     )
     part: Any = found[0].parts[0]
     assert [type(one).__name__ for one in part.content] == ["str", "str", "BinaryContent"]
+
+
+def test_a_file_that_is_no_picture_is_listed_alone() -> None:
+    document = TurnFile("file", Path("/p/a.txt"), "a.txt", "text/plain", 9)
+    assert "a.txt" in str(shape(user("see", document), pictures={}))

@@ -50,3 +50,9 @@ def test_loading_its_settings_imports_no_library() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_it_says_what_must_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert llm.lacks() == ""
+    monkeypatch.setattr(llm, "LIBRARIES", ("anthropic", "no_library_of_this_name"))
+    assert llm.lacks() == llm.LACKING

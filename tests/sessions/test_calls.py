@@ -112,7 +112,7 @@ async def test_a_risky_call_is_asked_and_the_answer_counts(approved: bool) -> No
         assert notes.write.ran == (["x"] if approved else [])
 
 
-async def test_a_chat_is_asked_for_every_call() -> None:
+async def test_a_chat_is_asked_for_every_call_in_the_stream_where_nothing_is_hidden_case_93() -> None:
     async with serving(calling("look", {}), tools=Notes()) as server:
         client = await server.session(channel="Feishu", auto_approve=True)
         assert "approval.requested" in types(await client.turn("go"))

@@ -72,7 +72,7 @@ async def test_a_turn_that_starts_while_another_runs_waits_for_its_end() -> None
         assert gap_free(client)
 
 
-async def test_five_messages_at_once_run_strictly_one_after_the_other() -> None:
+async def test_five_messages_at_once_run_strictly_one_after_the_other_case_94() -> None:
     async with serving() as server:
         client = await server.session()
         for number in range(5):

@@ -15,7 +15,7 @@ from bridge.meter import TurnEnd
 from bridge.relay import received, turn
 from bridge.relay.asking import asking
 from bridge.relay.chat_session import ChatSession, ChoiceGoneError
-from bridge.relay.choices import ChoiceName, choice_in
+from bridge.relay.choices import ChoiceName, Command, choice_in
 from bridge.relay.choosing import Choosing
 from bridge.relay.live import Sees
 from bridge.relay.queue import Queue, together
@@ -254,8 +254,8 @@ class Conversation:
         if message.state is MessageState.RUNNING:
             await self._recover(working)
             return
-        if self._is_choice(message):
-            await self._choose(working)
+        if (command := choice_in(message.inbound, self._work.policy)) is not None:
+            await self._choose(working, command)
             return
         policy, limits = self._work.policy, self._work.limits
         owner, tools = policy.is_owner(message.inbound), policy.grants_tools(message.inbound)
@@ -286,12 +286,9 @@ class Conversation:
         """Whether it is a command that is done in its turn, by us and not by an agent."""
         return choice_in(message.inbound, self._work.policy) is not None
 
-    async def _choose(self, working: Working) -> None:
+    async def _choose(self, working: Working, command: Command) -> None:
         """Do the command, and end its claim with the answer: after a crash in between it is done again."""
         message, self._session.owner = working.message, True
-        command = choice_in(message.inbound, self._work.policy)
-        if command is None:
-            return
         choosing = Choosing(self._key, self._work, self._session)
         seconds = CHOOSE_SECONDS
         if command.name is ChoiceName.COMPACT:

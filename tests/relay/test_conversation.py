@@ -74,6 +74,7 @@ from tests.relay.harness import (
     put_under,
 )
 from tests.relay.scripted import Frame, HangupError, Peer, ScriptedServer, answer, cancellable
+from tests.relay.test_asking import ASK, ID, resolved
 
 R = TypeVar("R")
 FAILURE, INTERRUPTED = say(Text.FAILURE, Language.EN), say(Text.INTERRUPTED, Language.EN)
@@ -1460,3 +1461,45 @@ async def test_an_owner_s_long_turn_is_told_of_where_the_account_wants_that() ->
         assert len(channel.says) == 1
         go.set()
         assert await here.answered(1) == ["done"]
+
+
+async def test_a_newer_message_that_takes_a_turn_s_place_ends_what_that_asked() -> None:
+    async def asks(peer: Peer, start: Frame) -> None:
+        await ask_to_write(peer, start)
+        while True:  # it does not end when it is cancelled
+            await peer.next()
+
+    async with desk(script={"turn": asks}, settings=ASK | {"when_busy": "interrupt"}) as here:
+        await here.say("write it")
+        await here.answered(1)
+        await here.say("no, read it")
+        await here.say(f"/approve {ID}")
+        assert "no longer valid" in (await here.answered(2))[1]
+        assert resolved(here) == []
+
+
+async def test_a_turn_that_asked_and_lost_its_connection_is_answered_from_the_session_s_record() -> None:
+    lost = asyncio.Event()
+
+    async def asks(peer: Peer, start: Frame) -> None:
+        await ask_to_write(peer, start)
+        await lost.wait()
+        raise HangupError
+
+    async with desk(script={"turn": asks}, settings=ASK) as here:
+        await here.say("write it")
+        await here.answered(1)
+        here.server.stored[here.server.peers[-1].session_id] = [
+            ("assistant.completed", "m1", {"content": "written all the same"}),
+            ("turn.completed", "m1", {"steps": 2, "usage": {}}),
+        ]
+        lost.set()
+        assert (await here.answered(2))[1] == "written all the same"
+
+
+async def ask_to_write(peer: Peer, start: Frame) -> None:
+    """The turn starts, and its owner is asked."""
+    request, call = start["request_id"], {"call_id": "c1", "name": "write_file"}
+    await peer.turn("turn.started", request)
+    asked_for: Frame = {"approval_id": "a1", "risk": "filesystem", "cwd": "/w", "summary": "s"}
+    await peer.turn("approval.requested", request, **asked_for, **call)

@@ -129,8 +129,10 @@ async def test_what_a_turn_used_is_counted_with_the_end_of_its_claim_or_by_itsel
 
 
 async def test_others_words_end_a_claim_in_as_many_parts_as_they_take() -> None:
-    async with desk() as here:
+    async with desk(limits={"part_bytes": 1024}) as here:
         (one,) = await claimed(here, "m1")
-        await replies(here).tell([one], "there is no such model", "no_model")
-        assert await here.answered(1) == ["there is no such model"]
+        await replies(here).tell([one], "x" * 900 + "\n\n" + "y" * 900, "no_model")
+        first, second = await here.answered(2)
+        assert "x" * 900 in first
+        assert "y" * 900 in second
         assert await reasons(here, "m1") == ["no_model"]

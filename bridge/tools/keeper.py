@@ -39,6 +39,7 @@ class Keeper:
         self._wake = _woken_by_signals()
         self._main = 0
         self._kill_at: float | None = None  # the end has begun, and gets rough then
+        self._leave_at: float | None = None  # KILL was sent, and is in vain from then on
         self._told: set[int] = set()  # who has had its TERM
 
     def run(self, argv: Sequence[str]) -> None:
@@ -46,9 +47,8 @@ class Keeper:
         self._main, problem = start(argv)
         _leave_streams()
         self._tell(f"errno {problem}" if problem else f"pid {self._main}")
-        while not (self._reap() and self._is_over()):
+        while not self._is_over(has_children=self._reap()):
             self._listen(None if self._kill_at is None else LOOK_SECONDS)
-        self._reap()  # what has died since the last look
 
     def _listen(self, seconds: float | None) -> None:
         """Wait for an order, a child's end, or ``seconds``."""
@@ -65,29 +65,37 @@ class Keeper:
             self._life = self._life if order else -1
 
     def _reap(self) -> bool:
-        """Take in what has ended; whether the end has begun, as it does with the program's own."""
-        with suppress(ChildProcessError):
+        """Take in what has ended, the program's own end begins that of the rest; whether anything is left.
+
+        Only the kernel knows that: a table is read line by line, and misses those whose parent dies meanwhile.
+        """
+        try:
             while (found := os.waitpid(-1, os.WNOHANG))[0]:
                 if found[0] == self._main:
                     self._tell(f"exit {os.waitstatus_to_exitcode(found[1])}")
                     self._end(GRACE_SECONDS)
-        return self._kill_at is not None
+        except ChildProcessError:
+            return False
+        return True
 
     def _end(self, grace_seconds: float) -> None:
         """Begin, or hasten, the end."""
         kill_at = time.monotonic() + grace_seconds
         self._kill_at = kill_at if self._kill_at is None else min(kill_at, self._kill_at)
 
-    def _is_over(self) -> bool:
+    def _is_over(self, *, has_children: bool) -> bool:
         """Send what is due to all that is left; whether that is nothing, or nothing that can be ended."""
-        left, late = descendants(os.getpid(), self._main), time.monotonic() - (self._kill_at or 0.0)
-        if late >= 0:
+        if self._kill_at is None:
+            return False
+        left, now = descendants(os.getpid(), self._main), time.monotonic()
+        if now >= self._kill_at:
             _send(left, signal.SIGKILL)
+            self._leave_at = self._leave_at or now + KILL_SECONDS
         elif new := {pid: group for pid, group in left.items() if pid not in self._told}:
             self._told |= new.keys()
             _send(new, signal.SIGTERM)
             _send(new, signal.SIGCONT)  # what is stopped hears TERM only then
-        return not left or late > KILL_SECONDS
+        return not (left or has_children) or (self._leave_at is not None and now > self._leave_at)
 
     def _tell(self, line: str) -> None:
         with suppress(OSError):  # nobody listens any more
@@ -137,13 +145,16 @@ def descendants(root: int, group: int) -> dict[int, int]:
 
 
 def by_proc() -> Table:
-    """All processes that are not dead already, as Linux shows them; nothing where there is no /proc."""
+    """All processes that are not dead already, as Linux shows them; nothing where there is no /proc.
+
+    One whose first thread has ended is called a zombie, and lives as long as it has others.
+    """
     table: Table = {}
     for name in filter(str.isdigit, os.listdir(_PROC) if os.path.isdir(_PROC) else ()):
         with suppress(OSError, ValueError):  # it ended meanwhile
             with open(f"{_PROC}/{name}/stat", "rb") as file:
-                state, parent, group = file.read().rpartition(b")")[2].split()[:3]
-            if state not in (b"Z", b"X"):
+                state, parent, group, *more = file.read().rpartition(b")")[2].split()
+            if state not in (b"Z", b"X") or int(more[14]) > 1:
                 table[int(name)] = int(parent), int(group)
     return table
 

@@ -17,6 +17,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threade
 
 ESCAPED = "setsid sleep 60 & (setsid sh -c 'sleep 60 & sleep 60' &)"
 READY = "; echo; "
+# Its first thread has ended, so that the kernel calls it a zombie; another waits, and so does its child.
+HEADLESS = """
+import ctypes, subprocess, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+subprocess.Popen(["sleep", "60"], start_new_session=True)
+print(flush=True)
+ctypes.CDLL(None).pthread_exit(None)
+"""
 
 Order = Callable[[int], object]
 """What the daemon does, with its end of the life line."""
@@ -111,6 +119,21 @@ def test_when_the_daemon_is_gone_all_ends(restored: None, monkeypatch: pytest.Mo
     monkeypatch.setattr(keeper, "LOST_SECONDS", 0.1)
     script = f"trap '' TERM; {ESCAPED}{READY} while :; do sleep 60; done"
     assert keep(script, os.close)[1] == "exit -9"
+
+
+@pytest.mark.parametrize("order", [os.close, lambda life: os.write(life, keeper.KILL)], ids=["gone", "kill"])
+def test_a_program_without_its_first_thread_ends_with_its_children(restored: None, order: Order) -> None:
+    assert keep(HEADLESS, order, sys.executable)[1] in ("exit -15", "exit -9")
+
+
+def test_what_a_look_at_the_processes_misses_is_found_by_the_next(
+    restored: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[keeper.Table] = [{os.getpid(): (os.getppid(), os.getpgrp())}]
+    shown = keeper.by_proc
+    # A parent died between the child's line of the table and its own.
+    monkeypatch.setattr(keeper, "by_proc", lambda: looks.pop() if looks else shown())
+    assert keep(f"{ESCAPED}; exit 0")[1] == "exit 0"
 
 
 def test_nobody_needs_to_listen_and_signals_to_the_keeper_do_not_end_it(restored: None) -> None:

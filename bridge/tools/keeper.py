@@ -67,7 +67,7 @@ class Keeper:
     def _reap(self) -> bool:
         """Take in what has ended, the program's own end begins that of the rest; whether anything is left.
 
-        Only the kernel knows that: a table is read line by line, and misses those whose parent dies meanwhile.
+        Only the kernel knows that: a table is read line by line, and misses one whose parent dies meanwhile.
         """
         try:
             while (found := os.waitpid(-1, os.WNOHANG))[0]:

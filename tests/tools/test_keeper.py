@@ -133,7 +133,7 @@ def test_what_a_look_at_the_processes_misses_is_found_by_the_next(
     shown = keeper.by_proc
     # A parent died between the child's line of the table and its own.
     monkeypatch.setattr(keeper, "by_proc", lambda: looks.pop() if looks else shown())
-    assert keep(f"{ESCAPED}; exit 0")[1] == "exit 0"
+    assert keep(f"{ESCAPED}{READY} exit 0")[1] == "exit 0"
 
 
 def test_nobody_needs_to_listen_and_signals_to_the_keeper_do_not_end_it(restored: None) -> None:

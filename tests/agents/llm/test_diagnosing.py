@@ -1,4 +1,4 @@
-"""Whether a profile works, without spending: only the list of models is asked for."""
+"""Whether a profile works, without spending."""
 
 import asyncio
 import json
@@ -16,13 +16,21 @@ def listing(*names: Any) -> Reply:
     return Reply([json.dumps({"data": [{"id": name} for name in names]}).encode()], headers=JSON)
 
 
-async def found(listed: Reply, **given: Any) -> list[Finding]:
-    """What is found at an endpoint that answers the question for its models with ``listed``."""
-    async with playing(**given) as player:
+INCOMPLETE = refuses(400, {"message": "you must provide messages", "code": None})
+
+
+async def found(listed: Reply, *more: Reply, **given: Any) -> list[Finding]:
+    """What is found at an endpoint that answers the question for its models with ``listed``.
+
+    ``more`` answers a request without messages, where there is one.
+    """
+    async with playing(*more, **given) as player:
         player.server.models = listed
         findings = list(await player.agent.diagnose())
-        assert [asked.body for asked in player.server.asked] == [None]
-        return findings
+        asked = [(one.path, one.body) for one in player.server.asked]
+    sent = [("/v1/chat/completions", {"model": given.get("model", "small")})] * len(more)
+    assert asked == [("/v1/models", None), *sent]
+    return findings
 
 
 async def test_all_is_well() -> None:
@@ -79,12 +87,61 @@ async def test_llama_cpp_takes_every_name_for_its_own_model() -> None:
         Reply([b'{"data": {"id": "x"}}'], headers=JSON),
         Reply([b"[1]"], headers=JSON),
         listing(None, 5),
+        listing(),
     ],
 )
-async def test_an_endpoint_that_lists_nothing_may_have_the_model(models: Reply) -> None:
-    *_, model = await found(models)
+async def test_an_endpoint_that_lists_nothing_and_takes_turns_may_have_the_model(models: Reply) -> None:
+    *_, model = await found(models, INCOMPLETE)
     assert model.cure == ""
-    assert "(often ending in /v1) and small are right shows with the first message" in model.text
+    assert model.text == "it lists no models, so whether small is right shows with the first message"
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        refuses(404, "Not Found"),
+        refuses(405, "Method Not Allowed"),
+        Reply([b"<html>Welcome</html>"], headers={"content-type": "text/html"}),
+    ],
+)
+async def test_an_address_without_its_v1_is_told_as_turns_go_nowhere_there(elsewhere: Reply) -> None:
+    *_, nowhere = await found(refuses(404, "Not Found"), elsewhere)
+    assert nowhere.text.endswith(
+        f"/chat/completions answers {elsewhere.status} as no model's server does, "
+        "so no message will be answered"
+    )
+    assert nowhere.cure.startswith("mend base_url: most end in /v1; or the name of the model")
+
+
+async def test_a_website_in_place_of_the_endpoint_is_told() -> None:
+    page = Reply([b"<html>Models</html>"], headers={"content-type": "text/html"})
+    *_, nowhere = await found(page, page)
+    assert nowhere.cure.startswith("mend base_url")
+
+
+async def test_anthropic_without_a_list_is_asked_where_its_turns_are() -> None:
+    async with playing(refuses(404, "none"), provider="anthropic") as player:
+        player.server.models = refuses(404, "none")
+        *_, nowhere = await player.agent.diagnose()
+        assert player.server.asked[-1].path == "/v1/messages"
+        assert player.server.asked[-1].headers["anthropic-version"]
+    assert "/v1/messages answers 404" in nowhere.text
+
+
+async def test_a_key_that_is_asked_for_with_turns_alone_is_told() -> None:
+    *_, refused = await found(refuses(404, "none"), refuses(401, "key"))
+    assert "refuses the key (401)" in refused.text
+
+
+async def test_an_endpoint_that_fails_with_turns_alone_is_told() -> None:
+    *_, odd = await found(refuses(404, "none"), refuses(500, "x"))
+    assert odd.text.endswith("answers 500")
+
+
+@pytest.mark.parametrize("body", [b'{"object": "list", "data": null}', b'{"data": []}'])
+async def test_an_ollama_without_a_model_is_told_how_to_get_one(body: bytes) -> None:
+    *_, model = await found(Reply([body], headers=JSON), provider="ollama")
+    assert model == Finding("there is no model small", "fetch it: ollama pull small")
 
 
 @pytest.mark.parametrize("status", [401, 403])

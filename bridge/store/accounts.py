@@ -11,8 +11,8 @@ _BIND = "INSERT INTO accounts (account, fingerprint) VALUES (?, ?)"
 _REBIND = "UPDATE accounts SET fingerprint = ? WHERE account = ?"
 _REPLACE = "UPDATE accounts SET fingerprint = ?, bot_id = '', name = '' WHERE account = ?"
 _IN_USE = """
-    SELECT EXISTS (SELECT 1 FROM messages WHERE account = ?1 AND state IN ('claimed', 'running'))
-        OR EXISTS (SELECT 1 FROM parts WHERE account = ?1 AND state IN ('pending', 'sending'))
+    SELECT EXISTS (SELECT 1 FROM messages WHERE account = :account AND state IN ('claimed', 'running'))
+        OR EXISTS (SELECT 1 FROM parts WHERE account = :account AND state IN ('pending', 'sending'))
 """
 
 
@@ -30,7 +30,7 @@ def bind(db: Cursor, step: Bind) -> str:
     if fingerprint == "":
         db.execute(_REBIND, (step.fingerprint, step.account))
         return str(checkpoint)
-    if checkpoint or db.execute(_IN_USE, (step.account,)).fetchone()[0]:
+    if checkpoint or db.execute(_IN_USE, {"account": step.account}).fetchone()[0]:
         raise BindingError(
             "the account's stored state belongs to another identity: sign in as before, or rename the account"
         )

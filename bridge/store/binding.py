@@ -11,11 +11,11 @@ from bridge.ids import AccountId
 from bridge.store.schema import open_reader
 
 _BOUND = """
-    SELECT fingerprint FROM accounts WHERE account = ?1 AND (
+    SELECT fingerprint FROM accounts WHERE account = :account AND (
         checkpoint != ''
-        OR EXISTS (SELECT 1 FROM messages WHERE account = ?1)
-        OR EXISTS (SELECT 1 FROM held WHERE account = ?1)
-        OR EXISTS (SELECT 1 FROM parts WHERE account = ?1))
+        OR EXISTS (SELECT 1 FROM messages WHERE account = :account)
+        OR EXISTS (SELECT 1 FROM held WHERE account = :account)
+        OR EXISTS (SELECT 1 FROM parts WHERE account = :account))
 """
 
 
@@ -29,7 +29,7 @@ def bound_to(path: Path, account: AccountId) -> str:
         return ""
     with closing(open_reader(path)) as db:
         try:
-            row = db.execute(_BOUND, (account,)).fetchone()
+            row = db.execute(_BOUND, {"account": account}).fetchone()
         except sqlite3.Error as error:
             raise ConfigError(f"cannot read {path}: start the daemon once, it says what is wrong") from error
     return str(row[0]) if row else ""

@@ -15,7 +15,7 @@ _FIND = """
 _REMEMBER = """
     INSERT INTO messages (account, message_id, redelivery, body_digest, conversation, state, reason, payload,
                           received_ms, ended_ms)
-    VALUES (?1, ?2, '', '', '', 'done', ?3, '', ?4, ?4)
+    VALUES (?, ?, '', '', '', 'done', ?, '', ?, ?)
 """
 _END = "UPDATE messages SET state = 'done', reason = ?, payload = '', ended_ms = ? WHERE id = ?"
 _SKIP = """
@@ -29,8 +29,8 @@ _UNHOLD = """
 """
 _FORGET_DEAD = "UPDATE parts SET dead = 0 WHERE account = ? AND message = ? AND dead = 1"
 _EDIT = """
-    UPDATE messages SET payload = ?1, revision = ?2
-    WHERE account = ?3 AND message_id = ?4 AND conversation = ?5 AND state = 'claimed' AND revision < ?2
+    UPDATE messages SET payload = ?, revision = ?
+    WHERE account = ? AND message_id = ? AND conversation = ? AND state = 'claimed' AND revision < ?
 """
 _MESSAGE = """
     SELECT state, reason, conversation, received_ms FROM messages WHERE account = ? AND message_id = ?
@@ -41,7 +41,7 @@ _OVER = frozenset({MessageState.SEEN, MessageState.DONE})
 def recall(db: Cursor, step: Recall) -> TakenBack:
     found = db.execute(_FIND, (step.account, step.message_id)).fetchone()
     if found is None:
-        db.execute(_REMEMBER, (step.account, step.message_id, RECALLED, step.now_ms))
+        db.execute(_REMEMBER, (step.account, step.message_id, RECALLED, step.now_ms, step.now_ms))
         return TakenBack(Changed.DONE)
     row, conversation, state, reason, _ = found
     if conversation != step.conversation:
@@ -63,8 +63,8 @@ def _skip_parts(db: Cursor, account: AccountId, message: int, now_ms: int) -> tu
 
 
 def edit(db: Cursor, step: Edit) -> Changed:
-    values = (step.payload, step.revision, step.account, step.message_id, step.conversation)
-    if db.execute(_EDIT, values).rowcount:
+    key = (step.account, step.message_id, step.conversation)
+    if db.execute(_EDIT, (step.payload, step.revision, *key, step.revision)).rowcount:
         return Changed.DONE
     found = db.execute(_FIND, (step.account, step.message_id)).fetchone()
     if found is None:

@@ -11,8 +11,8 @@ _CHOOSE = "INSERT OR REPLACE INTO choices VALUES (?, ?, ?, ?, ?, ?)"
 _UNCHOOSE = "DELETE FROM choices WHERE account = ? AND conversation = ?"
 _CHOSEN = "SELECT agent, model, mode, cwd FROM choices WHERE account = ? AND conversation = ?"
 _FORGET = """
-    DELETE FROM choices WHERE account = ?1 AND conversation IN (
-        SELECT conversation FROM choices WHERE account = ?1 LIMIT ?2)
+    DELETE FROM choices WHERE account = :account AND conversation IN (
+        SELECT conversation FROM choices WHERE account = :account LIMIT :limit)
 """
 
 
@@ -31,4 +31,4 @@ def chosen_in(db: Cursor, query: ChosenIn) -> Chosen:
 
 def forget(db: Cursor, account: AccountId, limit: int) -> int:
     """Forget ``limit`` of the account's at most; returns how many went."""
-    return db.execute(_FORGET, (account, limit)).rowcount
+    return db.execute(_FORGET, {"account": account, "limit": limit}).rowcount

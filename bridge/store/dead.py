@@ -11,7 +11,7 @@ from bridge.store.dead_steps import Bury, DeadLetter, DeadLetters, Revive, Reviv
 
 _LETTERS = """
     SELECT id, account, recipient, kind, state, reason, body, created_ms, ended_ms FROM parts
-    WHERE dead = 1 AND (?1 = '' OR account = ?1) AND id > ?2 ORDER BY id LIMIT ?3
+    WHERE dead = 1 AND (:account = '' OR account = :account) AND id > :after ORDER BY id LIMIT :limit
 """
 _LETTER = """
     SELECT account, conversation, recipient, reply_to, id - part, id - part + parts - 1 FROM parts
@@ -34,15 +34,16 @@ _ALIVE = "UPDATE parts SET dead = 0 WHERE id = ? AND dead = 1"
 _UNHOLD = "DELETE FROM held WHERE origin = ? AND carrier = 0"
 # What is held of a reply is the text of the last letter of it, with all that was behind.
 _UNHOLD_LAST = """
-    DELETE FROM held WHERE carrier = 0 AND origin = (SELECT id - part FROM parts WHERE id = ?1)
+    DELETE FROM held WHERE carrier = 0 AND origin = (SELECT id - part FROM parts WHERE id = :part)
         AND NOT EXISTS (SELECT 1 FROM parts WHERE dead = 1 AND kind = 'text'
-            AND id > ?1 AND id < origin + origin_parts)
+            AND id > :part AND id < origin + origin_parts)
 """
 _OLD = "SELECT id FROM parts WHERE dead = 1 AND ended_ms < ?"
 
 
 def letters(db: Cursor, query: DeadLetters) -> tuple[DeadLetter, ...]:
-    rows = db.execute(_LETTERS, (query.account, query.after, query.limit)).fetchall()
+    values = {"account": query.account, "after": query.after, "limit": query.limit}
+    rows = db.execute(_LETTERS, values).fetchall()
     return tuple(_letter(*row) for row in rows)
 
 
@@ -69,7 +70,7 @@ def bury(db: Cursor, step: Bury) -> int:
     for part_id in dict.fromkeys(ids):
         if db.execute(_ALIVE, (part_id,)).rowcount:
             buried += 1
-            db.execute(_UNHOLD_LAST, (part_id,))
+            db.execute(_UNHOLD_LAST, {"part": part_id})
     return buried
 
 

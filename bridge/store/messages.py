@@ -64,10 +64,10 @@ _PRUNE_MESSAGES = """
 """
 _PRUNE_PARTS = """
     DELETE FROM parts WHERE id IN (
-        SELECT id FROM parts AS old WHERE ended_ms > 0 AND ended_ms < ?1 AND NOT EXISTS (
+        SELECT id FROM parts AS old WHERE ended_ms > 0 AND ended_ms < :before AND NOT EXISTS (
             SELECT 1 FROM parts WHERE id BETWEEN old.id - old.part AND old.id - old.part + old.parts - 1
-                AND (ended_ms = 0 OR ended_ms >= ?1))
-        ORDER BY ended_ms LIMIT ?2)
+                AND (ended_ms = 0 OR ended_ms >= :before))
+        ORDER BY ended_ms LIMIT :limit)
     RETURNING kind, body
 """
 _PRUNE_HELD = """
@@ -216,7 +216,7 @@ def post(db: Cursor, step: Post) -> tuple[PartId, ...]:
 
 def prune(db: Cursor, step: Prune) -> tuple[str, ...]:
     db.execute(_PRUNE_MESSAGES, (step.before_ms, step.limit))
-    forgotten = db.execute(_PRUNE_PARTS, (step.before_ms, step.limit)).fetchall()
+    forgotten = db.execute(_PRUNE_PARTS, {"before": step.before_ms, "limit": step.limit}).fetchall()
     db.execute(_PRUNE_HELD, (step.held_before_ms, step.limit))
     sessions.forget_unused(db, step.before_ms, step.limit)
     usage.prune(db, step.before_ms, step.limit)

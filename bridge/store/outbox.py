@@ -16,9 +16,9 @@ _INSERT = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _SENDING = """
-    UPDATE parts SET state = 'sending', attempts = attempts + 1, sending_since_ms = ?1,
-        first_sent_ms = CASE first_sent_ms WHEN 0 THEN ?1 ELSE first_sent_ms END
-    WHERE id = ?2 AND state IN ('pending', 'sending')
+    UPDATE parts SET state = 'sending', attempts = attempts + 1, sending_since_ms = :now,
+        first_sent_ms = CASE first_sent_ms WHEN 0 THEN :now ELSE first_sent_ms END
+    WHERE id = :part AND state IN ('pending', 'sending')
 """
 # ``attempts`` are tries that may have arrived: a try that certainly did not is taken back alone.
 _NOT_SENT = """
@@ -57,9 +57,9 @@ _STILL_HELD = "UPDATE parts SET dead = 0 WHERE id = ?"
 _ANY_OPEN = "SELECT EXISTS (SELECT 1 FROM parts WHERE id BETWEEN ? AND ? AND state IN ('pending', 'sending'))"
 _DONE = "UPDATE messages SET state = 'done', payload = '', ended_ms = ? WHERE id = ? AND state = 'answered'"
 _COLLECTED = """
-    SELECT id FROM parts WHERE account = ?1 AND id <= ?2 AND state IN ('pending', 'sending')
-        AND ?3 IN ('', recipient)
-        AND EXISTS (SELECT 1 FROM parts WHERE id = ?2 AND account = ?1) ORDER BY id
+    SELECT id FROM parts WHERE account = :account AND id <= :after AND state IN ('pending', 'sending')
+        AND :to IN ('', recipient)
+        AND EXISTS (SELECT 1 FROM parts WHERE id = :after AND account = :account) ORDER BY id
 """
 _OPEN = frozenset({PartState.PENDING, PartState.SENDING})
 _DEAD = frozenset({PartState.UNKNOWN, PartState.REFUSED, PartState.EXPIRED})
@@ -109,7 +109,7 @@ def insert(
 
 
 def sending(db: Cursor, step: Sending) -> bool:
-    if db.execute(_SENDING, (step.now_ms, step.part_id)).rowcount:
+    if db.execute(_SENDING, {"now": step.now_ms, "part": step.part_id}).rowcount:
         return True
     _must_exist(db, step.part_id)
     return False
@@ -155,7 +155,8 @@ def hold(db: Cursor, step: Hold) -> Settled:
 
 
 def collect(db: Cursor, step: Collect) -> tuple[Settled, ...]:
-    rows = db.execute(_COLLECTED, (step.account, step.after, step.to)).fetchall()
+    values = {"account": step.account, "after": step.after, "to": step.to}
+    rows = db.execute(_COLLECTED, values).fetchall()
     return tuple(settle(db, Settle(PartId(row[0]), PartState.SENT, step.now_ms)) for row in rows)
 
 

@@ -58,8 +58,8 @@ _PARTS = """
     FROM parts
 """
 _OPEN_PARTS = f"""{_PARTS}
-    WHERE account = ?1 AND state IN ('pending', 'sending') AND id > ?2 AND ?4 IN ('', recipient)
-    ORDER BY id LIMIT ?3
+    WHERE account = ? AND state IN ('pending', 'sending') AND id > ? AND ? IN ('', recipient)
+    ORDER BY id LIMIT ?
 """
 _PARTS_OF = _PARTS + "WHERE reply_id = ? AND account = ? AND state IN ('pending', 'sending') ORDER BY id"
 _END_OF = """
@@ -71,13 +71,14 @@ _HELD = (
 )
 _COUNTS = """
     SELECT waiting, first_message, open_parts, first_part,
-        (SELECT count(*) FROM parts WHERE account = ?1 AND dead = 1),
-        (SELECT count(*) FROM held WHERE account = ?1 AND carrier = 0)
+        (SELECT count(*) FROM parts WHERE account = :account AND dead = 1),
+        (SELECT count(*) FROM held WHERE account = :account AND carrier = 0)
     FROM (SELECT count(*) AS waiting, min(received_ms) AS first_message FROM messages
-          WHERE account = ?1 AND state IN ('claimed', 'running')),
-         (SELECT count(*) AS open_parts FROM parts WHERE account = ?1 AND state IN ('pending', 'sending')),
+          WHERE account = :account AND state IN ('claimed', 'running')),
+         (SELECT count(*) AS open_parts FROM parts
+          WHERE account = :account AND state IN ('pending', 'sending')),
          (SELECT min(created_ms) AS first_part FROM (SELECT created_ms FROM parts
-          WHERE account = ?1 AND state IN ('pending', 'sending') ORDER BY id LIMIT 1))
+          WHERE account = :account AND state IN ('pending', 'sending') ORDER BY id LIMIT 1))
 """
 _BOUND = """
     SELECT session_id, authority, max(bindings.used_ms, coalesce(sessions.used_ms, 0))
@@ -112,7 +113,7 @@ def open_messages(db: Cursor, query: OpenMessages) -> tuple[OpenMessage, ...]:
 
 
 def open_parts(db: Cursor, query: OpenParts) -> tuple[OutboxPart, ...]:
-    rows = db.execute(_OPEN_PARTS, (query.account, query.after, query.limit, query.to))
+    rows = db.execute(_OPEN_PARTS, (query.account, query.after, query.to, query.limit))
     return tuple(_part(*row) for row in rows)
 
 
@@ -176,7 +177,7 @@ def identity_of(db: Cursor, query: IdentityOf) -> StoredIdentity | None:
 
 def counts_of(db: Cursor, query: CountsOf) -> Counts:
     waiting, first_message, open_parts, first_part, dead, held = db.execute(
-        _COUNTS, (query.account,)
+        _COUNTS, {"account": query.account}
     ).fetchone()
     oldest = min((stored for stored in (first_message, first_part) if stored is not None), default=0)
     return Counts(waiting, oldest, open_parts, dead, held)

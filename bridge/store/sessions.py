@@ -25,9 +25,9 @@ _BIND = """
     SET session_id = excluded.session_id, authority = excluded.authority, used_ms = excluded.used_ms
 """
 _UNUSED = """
-    SELECT session_id FROM sessions WHERE created_ms < ?1 AND used_ms < ?1
+    SELECT session_id FROM sessions WHERE created_ms < :before AND used_ms < :before
         AND session_id NOT IN (SELECT session_id FROM messages WHERE state IN ('claimed', 'running'))
-    ORDER BY created_ms LIMIT ?2
+    ORDER BY created_ms LIMIT :limit
 """
 _FORGET = [
     f"DELETE FROM {table} WHERE session_id = ?"  # noqa: S608 - our own names
@@ -36,15 +36,15 @@ _FORGET = [
 _FORGET_BINDINGS = """
     DELETE FROM bindings WHERE (account, conversation) IN (
         SELECT account, conversation FROM bindings
-        WHERE used_ms < ?1 AND session_id NOT IN (SELECT session_id FROM sessions)
+        WHERE used_ms < ? AND session_id NOT IN (SELECT session_id FROM sessions)
             AND session_id NOT IN (SELECT session_id FROM messages WHERE state IN ('claimed', 'running'))
-        ORDER BY used_ms LIMIT ?2)
+        ORDER BY used_ms LIMIT ?)
 """
 _FORGET_OLDEST = """
     DELETE FROM history WHERE id IN (SELECT id FROM history WHERE session_id = ? ORDER BY id LIMIT ?)
 """
 _REWRITE_OLDEST = """
-    UPDATE history SET entry = ?2 WHERE id = (SELECT min(id) FROM history WHERE session_id = ?1)
+    UPDATE history SET entry = ? WHERE id = (SELECT min(id) FROM history WHERE session_id = ?)
 """
 
 
@@ -63,8 +63,8 @@ def open_session(db: Cursor, step: OpenSession) -> None:
     record = step.record
     db.execute(
         "INSERT INTO sessions (session_id, cwd, settings, seq, created_ms, used_ms)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
-        (record.session_id, record.cwd, record.settings, record.seq, step.now_ms),
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (record.session_id, record.cwd, record.settings, record.seq, step.now_ms, step.now_ms),
     )
 
 
@@ -97,7 +97,7 @@ def _trim(db: Cursor, step: EndTurn) -> None:
     """The last row that would go becomes the note, which so comes before all that stay."""
     db.execute(_FORGET_OLDEST, (step.session_id, step.dropped - bool(step.note)))
     if step.note:
-        db.execute(_REWRITE_OLDEST, (step.session_id, step.note))
+        db.execute(_REWRITE_OLDEST, (step.note, step.session_id))
 
 
 def clear_session(db: Cursor, step: ClearSession) -> None:
@@ -125,7 +125,7 @@ def reserve_seq(db: Cursor, step: ReserveSeq) -> None:
 
 def forget_unused(db: Cursor, before_ms: int, limit: int) -> None:
     """Forget whole sessions, oldest first, until ``limit`` rows have gone; then bindings to elsewhere."""
-    forget_all(db, db.execute(_UNUSED, (before_ms, limit)).fetchall(), limit)
+    forget_all(db, db.execute(_UNUSED, {"before": before_ms, "limit": limit}).fetchall(), limit)
     db.execute(_FORGET_BINDINGS, (before_ms, limit))
 
 

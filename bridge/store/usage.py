@@ -30,12 +30,12 @@ _NAMES = {
 _BY = {
     by: f"""
     WITH sums AS (SELECT {account} AS account, {name} AS name, {_SUMS} FROM usage
-        WHERE hour_ms >= ?1 AND ?2 IN ('', account) GROUP BY 1, 2),
+        WHERE hour_ms >= :since AND :account IN ('', account) GROUP BY 1, 2),
     placed AS (SELECT *, row_number() OVER (ORDER BY {order}) AS place FROM sums)
-    SELECT account, name, turns, input, output, cost, uncounted, unpriced FROM placed WHERE place <= ?3
+    SELECT account, name, turns, input, output, cost, uncounted, unpriced FROM placed WHERE place <= :limit
     UNION ALL SELECT * FROM (
         SELECT '', '', sum(turns) AS turns, sum(input), sum(output), sum(cost), sum(uncounted), sum(unpriced)
-        FROM placed WHERE place > ?3) WHERE turns > 0
+        FROM placed WHERE place > :limit) WHERE turns > 0
 """  # noqa: S608 - our own words
     for by, (account, name) in _NAMES.items()
     for order in ["name DESC" if by is UsageBy.DAY else "cost DESC, input + output DESC, account, name"]
@@ -45,8 +45,8 @@ _HOURS = """
     WHERE account = ? AND hour_ms >= ? GROUP BY hour_ms, sender ORDER BY hour_ms DESC, sender LIMIT ?
 """
 _FORGET = """
-    DELETE FROM usage WHERE account = ?1 AND (hour_ms, sender, agent) IN (
-        SELECT hour_ms, sender, agent FROM usage WHERE account = ?1 LIMIT ?2)
+    DELETE FROM usage WHERE account = :account AND (hour_ms, sender, agent) IN (
+        SELECT hour_ms, sender, agent FROM usage WHERE account = :account LIMIT :limit)
 """
 _PRUNE = """
     DELETE FROM usage WHERE (account, hour_ms, sender, agent) IN (
@@ -71,7 +71,8 @@ def spend(db: Cursor, step: Spend) -> None:
 
 
 def usage_of(db: Cursor, query: UsageOf) -> tuple[Usage, ...]:
-    rows = db.execute(_BY[query.by], (query.since_ms, query.account, query.limit))
+    values = {"since": query.since_ms, "account": query.account, "limit": query.limit}
+    rows = db.execute(_BY[query.by], values)
     found = [Usage(*row) for row in rows]
     return tuple(reversed(found) if query.by is UsageBy.DAY else found)
 
@@ -83,7 +84,7 @@ def hours_of(db: Cursor, query: HoursOf) -> tuple[HourUsage, ...]:
 
 def forget(db: Cursor, account: AccountId, limit: int) -> int:
     """Forget ``limit`` of the account's hours at most; returns how many went."""
-    return db.execute(_FORGET, (account, limit)).rowcount
+    return db.execute(_FORGET, {"account": account, "limit": limit}).rowcount
 
 
 def prune(db: Cursor, before_ms: int, limit: int) -> None:

@@ -89,8 +89,7 @@ def test_what_was_stored_is_read(db: sqlite3.Cursor) -> None:
 )  # fmt: skip
 def test_no_read_looks_through_what_is_over(db: sqlite3.Cursor, statement: str) -> None:
     """A million stored messages must cost nothing: each table is searched by an index."""
-    numbers = [int(number) for number in re.findall(r"\?(\d)", statement)]
-    values = [1] * max(numbers or [statement.count("?")])
+    values = dict.fromkeys(re.findall(r":(\w+)", statement), 1) or [1] * statement.count("?")
     plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {statement}", values)]
     scans = [line for line in plan if "SCAN" in line]
     assert [line for line in scans if not line.startswith(("SCAN (subquery", "SCAN CONSTANT"))] == []

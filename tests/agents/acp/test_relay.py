@@ -27,10 +27,12 @@ async def test_it_tells_its_secret_and_carries_both_ways_until_a_side_ends(tmp_p
         env={relay.SECRET: "abc"},
     )  # fmt: skip
     assert program.stdin is not None
+    assert program.stdout is not None
     program.stdin.write(b"there\n")
+    back = await program.stdout.readline()
     out, _ = await program.communicate()
-    assert (heard, out, program.returncode) == ([b"abc\n", b"there\n"], b"back\n", 0)
     server.close()
+    assert (heard, back, out, program.returncode) == ([b"abc\n", b"there\n"], b"back\n", b"", 0)
 
 
 @pytest.mark.parametrize("first", ["program", "daemon"])

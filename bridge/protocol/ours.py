@@ -286,6 +286,9 @@ class TurnSteered(events.SessionEvent):
 SIGN_IN_REQUIRED = "sign_in_required"
 """The code of a ``turn.failed`` whose message tells the operator how the agent is signed in."""
 
+SETUP_REQUIRED = "setup_required"
+"""The same where something else has to be set up or corrected; the message says what."""
+
 
 class ApprovalOption(Wire):
     """One answer to a question: ``label`` is what a person reads."""

@@ -413,7 +413,7 @@ class Conversation:
         else:
             self._work.release([file.path for file in result.files])
             if result.cure and self._work.policy.is_owner(working.message.inbound):
-                await self._end(working, Text.SIGN_IN, cure=result.cure)
+                await self._end(working, Text.SETUP, cure=result.cure)
             else:
                 await self._end(working, Text.FAILURE)
 

@@ -317,7 +317,7 @@ class Collector:
             case ours.TurnCompleted():
                 return TurnResult(Ended.COMPLETED, self._text, tuple(self._files), "", self._used(event))
             case ours.TurnFailed(code=code, message=message):
-                cure = message if code == ours.SIGN_IN_REQUIRED else ""
+                cure = message if code in (ours.SIGN_IN_REQUIRED, ours.SETUP_REQUIRED) else ""
                 return TurnResult(Ended.FAILED, "", tuple(self._files), cure, self._used(event))
             case ours.TurnCancelled():
                 return TurnResult(Ended.CANCELLED, "", tuple(self._files), "", self._used(event))

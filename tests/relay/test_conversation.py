@@ -108,9 +108,14 @@ async def failing(peer: Peer, start: Frame) -> None:
     await peer.turn("turn.failed", start["request_id"], code="provider_error", message="key sk-123 refused")
 
 
-async def signed_out(peer: Peer, start: Frame) -> None:
-    text = "X is not signed in: run x login"
-    await peer.turn("turn.failed", start["request_id"], code="sign_in_required", message=text)
+def unready(code: str) -> Any:
+    """A turn that fails until its agent is set up."""
+
+    async def turn(peer: Peer, start: Frame) -> None:
+        text = "X is not signed in: run x login"
+        await peer.turn("turn.failed", start["request_id"], code=code, message=text)
+
+    return turn
 
 
 def first_broken() -> Any:
@@ -210,16 +215,21 @@ async def test_a_failed_turn_is_said_and_the_next_one_runs_on_the_same_session()
         assert here.server.opened == 1
 
 
-async def test_the_owner_alone_is_told_how_an_agent_is_signed_in() -> None:
-    async with desk(script={"turn": signed_out}, settings={"senders": "anyone"}) as here:
+@pytest.mark.parametrize("code", ["sign_in_required", "setup_required"])
+async def test_the_owner_alone_is_told_what_an_agent_lacks(code: str) -> None:
+    async with desk(script={"turn": unready(code)}, settings={"senders": "anyone"}) as here:
         await here.say("hello")
         await here.say("hello", sender=STRANGER)
-        assert sorted(await here.answered(2)) == [
-            "I could not answer this, as X is not signed in: run x login.",
-            FAILURE,
-        ]
+        cure, said = "X is not signed in: run x login", sorted(await here.answered(2))
+        assert said == [say(Text.SETUP, Language.EN, cure=cure), FAILURE]
         await here.say("你好")
-        assert (await here.answered(3))[2].endswith("：X is not signed in: run x login")
+        assert (await here.answered(3))[2] == say(Text.SETUP, Language.ZH, cure=cure)
+
+
+async def test_what_an_agent_lacks_is_told_to_nobody_in_a_group() -> None:
+    async with desk(script={"turn": unready("setup_required")}) as here:
+        await here.say("hello", group=True)
+        assert await here.answered(1) == [FAILURE]
 
 
 async def test_after_a_broken_session_the_next_message_takes_it_up_again() -> None:

@@ -26,6 +26,7 @@ from bridge.agents.acp.frames import Frames
 from bridge.agents.acp.launch import Launch
 from bridge.agents.contract import AgentError
 from bridge.logs import get_logger
+from bridge.protocol.ours import SETUP_REQUIRED
 from bridge.tools.processes import Process, StartError, process_group
 from bridge.version import VERSION
 
@@ -144,7 +145,8 @@ class Peer:
     def _fail(self, text: str) -> None:
         """What ``ready`` raises, unless that is past."""
         if not self._ready.is_set():
-            self._failure = self._failure or LostError(text or f"{self.launch.title} was stopped")
+            lost = LostError(f"{self.launch.title} was stopped")
+            self._failure = self._failure or (AgentError(SETUP_REQUIRED, text) if text else lost)
             self._ready.set()
 
     async def _initialize(self) -> None:
@@ -159,9 +161,11 @@ class Peer:
             answer = await self.request("initialize", request, self._start_seconds)
             self.about = InitializeResponse.model_validate(answer)
             if self.about.protocol_version != PROTOCOL_VERSION:
-                raise LostError(f"{self.launch.title} speaks another version of the protocol: update it")
+                text = f"{self.launch.title} speaks another version of the protocol: update it"
+                self._failure = AgentError(SETUP_REQUIRED, text)
         except ValidationError:
-            self._failure = LostError(f"{self.launch.title} answers with what is no Agent Client Protocol")
+            text = f"{self.launch.title} answers with what is no Agent Client Protocol"
+            self._failure = AgentError(SETUP_REQUIRED, text)
         except RequestError as error:
             self._failure = refused(error, self.launch, "to start")
         except AgentError as error:

@@ -21,6 +21,7 @@ from bridge.agents.acp.errors import UNKNOWN_SESSION, LostError, refused
 from bridge.agents.acp.options import Kind, Options
 from bridge.agents.acp.peer import Peer, joined
 from bridge.agents.contract import AgentError
+from bridge.protocol.ours import SETUP_REQUIRED
 
 MICROS = 1_000_000
 MOST_DOLLARS = 1_000_000.0
@@ -80,7 +81,7 @@ class Session:
         if value not in offer.names:
             known = ", ".join(offer.names) or "none"
             raise AgentError(
-                "provider_error", f"{self.peer.launch.title} has no {kind} {value}: there is {known}"
+                SETUP_REQUIRED, f"{self.peer.launch.title} has no {kind} {value}: there is {known}"
             )
         try:
             answer = await self.peer.request(*self._setting(kind, offer.config_id, value), seconds)

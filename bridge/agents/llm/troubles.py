@@ -22,7 +22,7 @@ from pydantic_ai.exceptions import (
 )
 
 from bridge.agents.contract import AgentError
-from bridge.protocol.ours import SIGN_IN_REQUIRED
+from bridge.protocol.ours import SETUP_REQUIRED, SIGN_IN_REQUIRED
 
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _KINDS: dict[str, type[ModelAPIError]] = {  # codes that the library does not know
@@ -51,6 +51,10 @@ _TEXTS: dict[type[ModelAPIError], str] = {
 _CODES: dict[type[ModelAPIError], str] = {
     ModelAuthenticationError: SIGN_IN_REQUIRED,
     ModelContextWindowExceededError: "context_limit",
+    ModelQuotaExceededError: SETUP_REQUIRED,
+    ModelNotFoundError: SETUP_REQUIRED,
+    ModelConnectionError: SETUP_REQUIRED,
+    ModelRequestRejectedError: SETUP_REQUIRED,
 }
 BROKE_OFF = "the answer broke off: try again"
 SILENT = "{address} keeps silent for too long: try again, or raise first_byte_seconds and silence_seconds"
@@ -97,7 +101,7 @@ def broke_off(source: Source) -> Trouble:
 
 
 def silent(source: Source) -> Trouble:
-    return Trouble(told(source, SILENT), is_passing=True)
+    return Trouble(told(source, SILENT, code=SETUP_REQUIRED), is_passing=True)
 
 
 def judge(error: Exception, source: Source, *, began: bool = False) -> Trouble:
@@ -108,10 +112,10 @@ def judge(error: Exception, source: Source, *, began: bool = False) -> Trouble:
     if isinstance(error, httpx2.HTTPError) or (began and isinstance(error, ModelConnectionError)):
         return broke_off(source)
     if not isinstance(error, ModelAPIError):
-        return Trouble(told(source, NO_ANSWER), is_passing=True, is_mute=True)
+        return Trouble(told(source, NO_ANSWER, code=SETUP_REQUIRED), is_passing=True, is_mute=True)
     kind = _kind(error)
     if kind is None:
-        return Trouble(told(source, NO_ANSWER, _said(error)), is_passing=error.in_stream)
+        return Trouble(told(source, NO_ANSWER, _said(error), SETUP_REQUIRED), is_passing=error.in_stream)
     return Trouble(
         told(source, _TEXTS[kind], _said(error), _CODES.get(kind, "provider_error")),
         is_passing=kind in _PASSING,

@@ -45,7 +45,8 @@ async def test_a_program_may_print_what_it_likes_beside_its_messages(tmp_path: P
 
 async def test_a_missing_program_is_said_with_the_way_to_install_it(tmp_path: Path) -> None:
     async with stage(tmp_path, command=["/nonexistent/agent"]) as here:
-        assert "is not installed" in str(await failing(here, "hello"))
+        error = await failing(here, "hello")
+        assert (error.code, "is not installed" in str(error)) == ("setup_required", True)
     async with stage(tmp_path, command=[str(tmp_path)]) as here:
         assert "agents.coder] command" in str(await failing(here, "hello"))
 

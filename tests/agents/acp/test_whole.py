@@ -47,7 +47,7 @@ async def test_a_missing_sign_in_is_told_in_the_chat_with_its_cure(tmp_path: Pat
     with short_home(settings(tmp_path, "auth")) as home:
         async with daemon(home) as running:
             (said,) = await running.ask("hello")
-    assert said.startswith("I could not answer this, as ")
+    assert said.startswith("I could not answer this: ")
     assert "is not signed in on the machine of this bot: sign in with the program's own command" in said
 
 

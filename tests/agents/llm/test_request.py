@@ -386,13 +386,19 @@ async def test_an_answer_that_broke_off_unsaid_is_tried_again_once(broken: Reply
 
 
 @pytest.mark.parametrize(
-    "end", [[Cut()], [], [event({"error": {"message": "x", "code": 529}})], [b"data: {oops\n\n"]]
+    ("end", "code"),
+    [
+        ([Cut()], "provider_error"),
+        ([], "provider_error"),
+        ([event({"error": {"message": "x", "code": 529}})], "provider_error"),
+        ([b"data: {oops\n\n"], "setup_required"),
+    ],
 )
-async def test_an_answer_that_broke_off_after_it_was_shown_fails(end: list[Any]) -> None:
+async def test_an_answer_that_broke_off_after_it_was_shown_fails(end: list[Any], code: str) -> None:
     async with asking(Reply([chunk({"content": "a"}), *end]), says("b"), tries=5) as asked:
         outcome = await asked.ask()
         assert isinstance(outcome, Trouble)
-        assert outcome.error.code == "provider_error"
+        assert outcome.error.code == code
         assert (asked.said, len(asked.player.server.asked)) == (["a"], 1)
 
 

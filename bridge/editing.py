@@ -23,17 +23,20 @@ LOCK_SECONDS = 5.0
 POLL_SECONDS = 0.01
 
 
-def set_keys(path: Path, channel: str, account: str, keys: Mapping[str, Any]) -> None:
+def set_keys(
+    path: Path, channel: str, account: str, keys: Mapping[str, Any], fresh: Callable[[], str] = str
+) -> None:
     """Set ``keys`` of ``[channels.<channel>.<account>]`` in the settings file ``path``; None removes a key.
 
-    A key may lead further down (``media.keep_days``). A table that is not there is made, the file too.
+    A key may lead further down (``media.keep_days``). A table that is not there is made, the file too, which
+    begins with what ``fresh`` gives then.
 
     Raises:
         ConfigError: a name is no plain name, the file cannot be read or written, its table is written in a
             way that needs a person, or somebody else edits it. Nothing has changed then.
     """
     table = ("channels", plain_name(channel), plain_name(account))
-    _edit(path, lambda text: with_values(text, table, keys), table)
+    _edit(path, lambda text: with_values(text, table, keys), table, fresh)
 
 
 def remove_account(path: Path, channel: str, account: str) -> None:
@@ -45,10 +48,12 @@ def remove_account(path: Path, channel: str, account: str) -> None:
     _edit(path, lambda text: without_table(text, table), table)
 
 
-def _edit(path: Path, edited: Callable[[str], str], table: tuple[str, ...]) -> None:
+def _edit(
+    path: Path, edited: Callable[[str], str], table: tuple[str, ...], fresh: Callable[[], str] = str
+) -> None:
     target = Path(os.path.realpath(path))  # a symbolic link is written through
     with _locked(Home(path.parent)):
-        text = read(path)[0] if os.path.lexists(target) else ""
+        text = read(path)[0] if os.path.lexists(target) else fresh()
         try:
             new = edited(text)
         except UneditableError:

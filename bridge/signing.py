@@ -56,7 +56,8 @@ class Wanted:
 class Draft:
     """An account as its files have it. ``environ`` are secrets that its table takes from the environment.
 
-    ``damage`` says why nothing of the file of secrets can be used; "": it can, or there is none.
+    ``damage`` says why nothing of the file of secrets can be used; "": it can, or there is none. ``fresh``
+    gives what settings that are not there yet begin with, when the account is saved.
     """
 
     home: Home
@@ -67,6 +68,7 @@ class Draft:
     saved: Mapping[str, Any] = field(repr=False)
     environ: Mapping[str, Any] = field(repr=False)
     damage: str = ""
+    fresh: Callable[[], str] = str
 
     @property
     def id(self) -> AccountId:
@@ -100,20 +102,26 @@ class Signed:
     keys: Mapping[str, Any]
 
 
-def draft_of(home: Home, channel: str, account: str, environ: Mapping[str, str]) -> Draft:
+def draft_of(
+    home: Home, channel: str, account: str, environ: Mapping[str, str], fresh: Callable[[], str] = str
+) -> Draft:
     """What there is of the account.
 
     Raises:
         ConfigError: there is no such channel, or the settings cannot be read.
     """
     spec = registry.channels().load(channel)
-    config = load(home.config) if home.config.exists() else Config()
+    config = _config(home)
     table = dict(config.channels.get(channel, {}).get(account, {}))
     path = home.credentials(channel, account)
     where = f"{home.config}: channels.{channel}.{account}.credentials"
     given = from_environment(table.pop("credentials", {}), where, path, environ)
     saved, damage = _saved(path)
-    return Draft(home, config, spec, account, table, saved, given, damage)
+    return Draft(home, config, spec, account, table, saved, given, damage, fresh)
+
+
+def _config(home: Home) -> Config:
+    return load(home.config) if home.config.exists() else Config()
 
 
 def _saved(path: Path) -> tuple[dict[str, Any], str]:
@@ -208,7 +216,7 @@ def _keep(draft: Draft, found: SignedIn) -> None:
     home, spec = draft.home, draft.spec
     save_texts(home, spec.name, draft.account, found.credentials)
     keys = {key: read_value(spec.settings, key, text) for key, text in found.settings.items()}
-    set_keys(home.config, spec.name, draft.account, keys)
+    set_keys(home.config, spec.name, draft.account, keys, draft.fresh)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,11 +262,11 @@ def save_signed(signed: Signed) -> None:
         save(draft.home, spec.name, draft.account, signed.credentials, elsewhere=draft.environ)
     is_new = draft.account not in draft.config.channels.get(spec.name, {})
     keys = signed.keys if signed.keys or not is_new else {"enabled": True}  # so there is a table
-    set_keys(draft.home.config, spec.name, draft.account, keys)
+    set_keys(draft.home.config, spec.name, draft.account, keys, draft.fresh)
 
 
 def route_of(signed: Signed) -> str:
     """Where the platform has to send to, as far as the settings tell."""
-    web, draft = signed.draft.config.web, signed.draft
+    draft, web = signed.draft, _config(signed.draft.home).web
     base = web.public_url.rstrip("/") or f"http://{web.host}:{web.port}"
     return f"{base}/channels/{draft.spec.name}/{draft.account}"

@@ -33,6 +33,12 @@ def test_a_file_that_is_not_there_is_made(home: Home) -> None:
     assert stat.S_IMODE(home.config.stat().st_mode) == 0o600
 
 
+def test_a_file_that_is_not_there_begins_as_it_is_told(home: Home) -> None:
+    set_keys(home.config, "console", "local", {"enabled": True}, fresh=lambda: "# begun\n")
+    set_keys(home.config, "console", "local", {"enabled": False}, fresh=lambda: "# begun anew\n")
+    assert home.config.read_text() == "# begun\n\n[channels.console.local]\nenabled = false\n"
+
+
 def test_a_linked_file_is_written_through(home: Home, tmp_path: Path) -> None:
     real = tmp_path / "dotfiles.toml"
     write_private(real, b"[channels.a.b]\nx = 1\n")

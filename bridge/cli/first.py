@@ -82,14 +82,9 @@ def _web(where: Home, key: str) -> Callable[[Any], Any]:
     return check
 
 
-def write(where: Home, chosen: dict[str, Any]) -> None:
-    """The settings for their owner alone: with the console, without the account that is to be signed in.
-
-    Raises:
-        ConfigError: they cannot be written.
-    """
+def text_of(where: Home, chosen: dict[str, Any]) -> str:
+    """The settings, with the console, without the account that is to be signed in."""
     from bridge.cli.starter import head
-    from bridge.paths import write_private
     from bridge.toml_text import with_values
 
     agent: ChosenAgent = chosen["agent"]
@@ -110,5 +105,4 @@ def write(where: Home, chosen: dict[str, Any]) -> None:
             "[channels.console.local]",
         ]
     text = with_values("\n".join([*lines, ""]), ("agents", agent.name), agent.table)
-    where.private_dir(where.root)
-    write_private(where.config, (head(where) + text).encode())
+    return head(where) + text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from bridge.cli.common import add_home, home, typed
@@ -34,46 +33,42 @@ def register(commands: Commands) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit codes as of ``channels login``. Where that fails, nothing is left."""
+    """Exit codes as of ``channels login``. Where that fails, or is ended, nothing is left."""
     from bridge.cli.answers import Given, Person
-    from bridge.cli.first import first, write
-    from bridge.cli.first_agent import keep_key
+    from bridge.cli.first import first
 
     where = home(args)
     if where.config.exists():
         another = typed(where, "channels login CHANNEL")
         raise ConfigError(f"{where.config} is there already; for another account: {another}")
     answers = Person() if sys.stdin.isatty() else Given(sys.stdin.read())
-    chosen, was_there = first(where, answers, checks=not args.no_check), where.root.exists()
-    write(where, chosen)
-    try:
-        code = _signed_in(where, chosen, answers.left, checks=not args.no_check)
-    except BaseException:
-        if not was_there:
-            with suppress(OSError):  # something was saved in it
-                where.root.rmdir()
-        raise
-    keep_key(where, chosen["agent"])
+    chosen = first(where, answers, checks=not args.no_check)
+    code = _signed_in(where, chosen, answers.left, checks=not args.no_check)
     print("\n".join(_next(where, chosen)))
     return code
 
 
 def _signed_in(where: Home, chosen: dict[str, Any], left: str, *, checks: bool) -> int:
-    """Sign the account in. ``left`` is what standard input held beside our own answers."""
+    """Sign the account in. ``left`` is what standard input held beside our own answers.
+
+    The settings are written with the account, whole, once nothing more is asked for.
+    """
     import io
 
+    from bridge.cli.first import text_of
+    from bridge.cli.first_agent import keep_key
     from bridge.cli.login import sign_in
 
-    stdin, written = sys.stdin, where.config.read_bytes()
+    def fresh() -> str:
+        keep_key(where, chosen["agent"])
+        return text_of(where, chosen)
+
+    stdin = sys.stdin
     if not stdin.isatty():
         sys.stdin = io.StringIO(left)
     try:
         more = chosen["agent"].account
-        return sign_in(where, chosen["channel"], chosen["account"], checks=checks, more=more)
-    except BaseException:  # whatever ends it: then this can be done again
-        if where.config.exists() and where.config.read_bytes() == written:
-            where.config.unlink()
-        raise
+        return sign_in(where, chosen["channel"], chosen["account"], checks=checks, more=more, fresh=fresh)
     finally:
         sys.stdin = stdin
 

@@ -13,7 +13,7 @@ from bridge.cli.common import add_home, home, visible
 from bridge.errors import BridgeError, ChannelError, ConfigError, CredentialsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from bridge.channel import Scan
     from bridge.cli.common import Commands
@@ -58,16 +58,18 @@ def sign_in(
     wants_scan: bool = False,
     checks: bool = True,
     more: Mapping[str, str] = NOTHING,
+    fresh: Callable[[], str] = str,
 ) -> int:
     """The whole of it, for whoever has channel and account already; exit codes as ``run``.
 
-    ``more`` are settings for a new account, unless others are given.
+    ``more`` are settings for a new account, unless others are given; ``fresh`` gives those before it, where
+    there are none yet when it is saved.
     """
     import asyncio
 
     from bridge import signing
 
-    draft = signing.draft_of(where, channel, account, os.environ)
+    draft = signing.draft_of(where, channel, account, os.environ, fresh)
     if draft.damage:
         print(f"What is saved is not used, and will be replaced: {visible(draft.damage)}")
     given = {**_from_environment(draft), **_from_input(draft)}

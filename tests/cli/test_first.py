@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,11 +11,11 @@ from bridge import registry
 from bridge.agents.contract import AgentSettings, AgentSpec
 from bridge.cli import first as module
 from bridge.cli.answers import Given, Person
-from bridge.cli.first import first, free_port, is_free, write
+from bridge.cli.first import first, free_port, is_free, text_of
 from bridge.cli.first_agent import ChosenAgent
 from bridge.config import load
 from bridge.errors import ConfigError
-from bridge.paths import Home, read_private
+from bridge.paths import Home, write_private
 from tests.daemons import free_port as any_port
 
 ECHO = ChosenAgent("echo")
@@ -159,7 +160,12 @@ def test_a_port_is_offered_that_nobody_listens_on(monkeypatch: pytest.MonkeyPatc
     assert free_port() == 8470  # which the daemon then refuses with its own words
 
 
-def test_the_file_is_private_and_says_what_was_chosen(where: Home) -> None:
+def write(where: Home, chosen: dict[str, Any]) -> None:
+    where.private_dir(where.root)
+    write_private(where.config, text_of(where, chosen).encode())
+
+
+def test_the_settings_say_what_was_chosen(where: Home) -> None:
     write(where, {"agent": ECHO, "port": 8471, "public_url": 'https://bot.example/"x'})
     config = load(where.config)
     assert (config.web.port, config.web.public_url, config.daemon.agent) == (
@@ -167,7 +173,7 @@ def test_the_file_is_private_and_says_what_was_chosen(where: Home) -> None:
         'https://bot.example/"x',
         "echo",
     )
-    assert read_private(where.config).startswith(b"# Turnbridge's settings.")
+    assert where.config.read_text().startswith("# Turnbridge's settings.")
     write(where, {"agent": ECHO, "port": 8471})
     assert load(where.config).web.public_url == ""
 

@@ -5,6 +5,7 @@ import io
 import json
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,7 @@ def test_a_line_that_sets_nothing_is_named_by_its_place_among_all(
 
 def test_what_was_saved_meanwhile_stays(where: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     def saves_and_fails(home: Home, channel: str, account: str, **_: bool) -> int:
+        home.private_dir(home.root)
         write_private(home.config, f"[channels.{channel}.{account}]\n".encode())
         raise BridgeError("the daemon hung up")
 
@@ -149,8 +151,10 @@ def test_a_person_at_a_terminal_is_asked(where: Home, monkeypatch: pytest.Monkey
     monkeypatch.setattr("builtins.input", lambda _: next(answers, ""))
     seen = []
 
-    def sign_in(home: Home, channel: str, account: str, **_: bool) -> int:
+    def sign_in(home: Home, channel: str, account: str, fresh: Callable[[], str], **_: bool) -> int:
         seen.append((channel, account, sys.stdin is terminal))
+        home.private_dir(home.root)
+        write_private(home.config, f"{fresh()}[channels.{channel}.{account}]\n".encode())
         return 1
 
     monkeypatch.setattr(login, "sign_in", sign_in)
@@ -158,16 +162,39 @@ def test_a_person_at_a_terminal_is_asked(where: Home, monkeypatch: pytest.Monkey
     assert seen == [("console", "desk", True)]
 
 
-def test_a_file_that_somebody_took_away_meanwhile_is_no_error_of_its_own(
+def test_until_the_last_answer_nothing_is_on_disk_so_whatever_ends_it_leaves_nothing(
+    where: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    there_at_a_question = []
+
+    def asked(question: str) -> str:
+        there_at_a_question.append(where.root.exists())
+        if question.startswith("verification_token"):
+            raise KeyboardInterrupt
+        answers = {"Which channel": "feishu", "Have a new bot": "n", "app_": "cli_0123456789abcdef"}
+        return next((text for start, text in answers.items() if question.startswith(start)), "")
+
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr("builtins.input", asked)
+    monkeypatch.setattr("getpass.getpass", asked)
+    assert main(["init", "--home", str(where.root)]) == 130
+    assert there_at_a_question == [False] * len(there_at_a_question)
+    assert len(there_at_a_question) > 5
+    assert not where.root.exists()
+
+
+def test_the_key_of_the_agent_is_there_before_the_settings_are(
     where: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def removes_and_fails(home: Home, channel: str, account: str, **_: bool) -> int:
-        home.config.unlink()
-        raise BridgeError("the daemon hung up")
-
-    monkeypatch.setattr(login, "sign_in", removes_and_fails)
-    assert init(where, "channel=console", monkeypatch) == 1
-    assert capsys.readouterr().err == "turnbridge: the daemon hung up\n"
+    where.private_dir(where.root)
+    (where.root / "credentials").symlink_to(where.root)
+    assert init(where, "channel=console\nagent=llm\nagent_key=sk-1\n", monkeypatch, "--no-check") == 2
+    assert "cannot make the directory" in capsys.readouterr().err
+    assert not where.config.exists()
 
 
 async def test_a_model_is_asked_for_checked_and_written_with_its_key_in_a_private_file(

@@ -19,7 +19,7 @@ ASK_SECONDS = 5.0
 STOP_SECONDS = 5.0  # for a turn that was taken back
 GONE_SECONDS = 60.0  # a daemon that is being restarted is waited for
 PAUSE_SECONDS = 0.5
-ANSWERS = frozenset({"", "empty", "chosen"})  # what is an answer: every other notice says that there is none
+ANSWERS = frozenset({"", "empty", "chosen", "said"})  # a command's too; other notices say there is none
 
 
 class StoppedError(BridgeError):

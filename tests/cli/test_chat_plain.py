@@ -77,6 +77,15 @@ def test_an_empty_answer_is_an_answer(here: Here, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out == "Done.\n"
 
 
+@pytest.mark.parametrize("notice", ["said", "chosen"])
+def test_what_a_command_is_answered_is_an_answer(
+    here: Here, notice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here.fake.answers_with = lambda body: here.say("These are my commands.", body["id"], notice=notice)
+    assert here.talk("/help") == 0
+    assert capsys.readouterr() == ("These are my commands.\n", "")
+
+
 def test_no_room_is_told_and_written_nowhere(here: Here, capsys: pytest.CaptureFixture[str]) -> None:
     here.fake.outcome = "busy"
     here.fake.answers_with = None

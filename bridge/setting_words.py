@@ -6,7 +6,6 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Annotated, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -18,7 +17,7 @@ from bridge.channel.spec import ChannelSpec
 from bridge.config import Config, load
 from bridge.errors import ConfigError
 from bridge.paths import Home
-from bridge.tables import TableError
+from bridge.tables import TableError, meant
 
 
 def checked(where: Home, channel: str, account: str, words: Sequence[str]) -> tuple[dict[str, Any], bool]:
@@ -93,14 +92,22 @@ def _field(model: type[BaseModel], key: str) -> FieldInfo:
     first, _, rest = key.partition(".")
     field = model.model_fields.get(first)
     if field is None:
-        near = get_close_matches(first, model.model_fields, n=1)
-        raise ConfigError(f"no such setting: {key}" + (f": did you mean {near[0]}?" if near else ""))
+        hint = meant(first, model) or _elsewhere(first)
+        raise ConfigError(f"no such setting: {key}" + (f": {hint}" if hint else ""))
     inner = field.annotation
     if not rest:
         return field
     if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
         raise ConfigError(f"no such setting: {key}: {first} has no parts")
     return _field(inner, rest)
+
+
+def _elsewhere(key: str) -> str:
+    """Where ``key`` stands, if it is a setting of the whole file's."""
+    for name, table in Config().model_dump().items():
+        if key == name or (isinstance(table, dict) and key in table):
+            return f"it is none of an account's, but for all of them, in [{name}] of config.toml"
+    return ""
 
 
 def _value(field: FieldInfo, text: str) -> Any:

@@ -42,6 +42,7 @@ _FORMS = {
     "dict_type": "{…}",
     "model_type": "{…}",
 }  # of what a value must be, by the library's word for that
+NEAR = 0.7  # of 1: less is alike only in its unit, such as deliver_seconds and expect_every_seconds
 _BARE = re.compile(r"[A-Za-z0-9_.-]+")
 _BROKEN = {
     "Cannot overwrite a value": "this key is there twice",
@@ -170,6 +171,13 @@ def _together(texts: list[str]) -> str:
     return ", or ".join([texts[0], *(text.removeprefix("must be ") for text in texts[1:])])
 
 
+def meant(name: str, model: type[BaseModel]) -> str:
+    """The setting of ``model`` that ``name`` is a slip of, as a question; "" where none is near enough."""
+    keys = model.model_fields
+    near = get_close_matches(name, keys, 1, NEAR) or [key for key in keys if key.startswith(name)]
+    return f"did you mean {near[0]}?" if near else ""
+
+
 def _is_inside(loc: tuple[int | str, ...], outer: tuple[int | str, ...]) -> bool:
     return len(loc) > len(outer) and loc[: len(outer)] == outer
 
@@ -192,8 +200,7 @@ def _walk(model: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[list[str]
 
 def _reason(kind: str, message: str, keys: list[str], holder: type[BaseModel]) -> str:
     if kind == "extra_forbidden":
-        near = get_close_matches(keys[-1], holder.model_fields, n=1)
-        return f"no such setting: did you mean {near[0]}?" if near else "no such setting: remove it"
+        return f"no such setting: {meant(keys[-1], holder) or 'remove it'}"
     if kind == "missing":
         return "missing: set it"
     if kind == "string_pattern_mismatch" and (beginning := _BEGINNING.search(message)):

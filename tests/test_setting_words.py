@@ -67,6 +67,11 @@ def test_several_are_checked_together_and_whether_it_is_on_is_told(home: Home) -
     [
         ("owner", "write KEY=VALUE"),
         ("ownr=x", "did you mean owner?"),
+        (
+            "deliver_seconds=60",
+            r"no such setting: deliver_seconds: it is none .* in \[limits\] of config.toml",
+        ),
+        ("limits.deliver_seconds=60", r"\[limits\] of config.toml"),
         ("zzzzzz=x", "no such setting: zzzzzz$"),
         ("owner.x=1", "owner has no parts"),
         ("media.keep=1", "no such setting: keep: did you mean keep_days"),

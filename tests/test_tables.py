@@ -153,6 +153,8 @@ def test_a_good_table_becomes_its_model() -> None:
     ("table", "line"),
     [
         ({"prot": 1}, "prot: no such setting: did you mean port?"),
+        ({"na": 1}, "na: no such setting: did you mean name?"),
+        ({"deliver_seconds": 1}, "deliver_seconds: no such setting: remove it"),
         ({"zzz": SECRET}, "zzz: no such setting: remove it"),
         ({"media": {"keep_day": 1}}, "media.keep_day: no such setting: did you mean keep_days?"),
         ({"media": {"keep_days": 0}}, "media.keep_days: must be greater than or equal to 1"),

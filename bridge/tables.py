@@ -42,7 +42,7 @@ _FORMS = {
     "dict_type": "{…}",
     "model_type": "{…}",
 }  # of what a value must be, by the library's word for that
-NEAR = 0.7  # of 1: less is alike only in its unit, such as deliver_seconds and expect_every_seconds
+_UNIT = re.compile(r"_(seconds|days|bytes|mib|percent)$")  # by which unlike settings are alike
 _BARE = re.compile(r"[A-Za-z0-9_.-]+")
 _BROKEN = {
     "Cannot overwrite a value": "this key is there twice",
@@ -173,9 +173,9 @@ def _together(texts: list[str]) -> str:
 
 def meant(name: str, model: type[BaseModel]) -> str:
     """The setting of ``model`` that ``name`` is a slip of, as a question; "" where none is near enough."""
-    keys = model.model_fields
-    near = get_close_matches(name, keys, 1, NEAR) or [key for key in keys if key.startswith(name)]
-    return f"did you mean {near[0]}?" if near else ""
+    stems = {_UNIT.sub("", key): key for key in model.model_fields}
+    near = get_close_matches(_UNIT.sub("", name), stems, n=1)
+    return f"did you mean {stems[near[0]]}?" if near else ""
 
 
 def _is_inside(loc: tuple[int | str, ...], outer: tuple[int | str, ...]) -> bool:

@@ -90,6 +90,10 @@ class TurnResult:
     used: Used = NOTHING_USED
 
 
+FOR_OWNER = (ours.SIGN_IN_REQUIRED, ours.SETUP_REQUIRED, "context_limit")
+"""Codes of failures whose messages tell what to do, in words that an owner may be shown."""
+
+
 class RefusedError(SessionError):
     """The server refused to change a session; ``why`` is in its words, for the owner alone."""
 
@@ -317,7 +321,7 @@ class Collector:
             case ours.TurnCompleted():
                 return TurnResult(Ended.COMPLETED, self._text, tuple(self._files), "", self._used(event))
             case ours.TurnFailed(code=code, message=message):
-                cure = message if code in (ours.SIGN_IN_REQUIRED, ours.SETUP_REQUIRED) else ""
+                cure = message if code in FOR_OWNER else ""
                 return TurnResult(Ended.FAILED, "", tuple(self._files), cure, self._used(event))
             case ours.TurnCancelled():
                 return TurnResult(Ended.CANCELLED, "", tuple(self._files), "", self._used(event))

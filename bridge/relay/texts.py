@@ -154,7 +154,8 @@ _EN = {
     Text.WORKED: "Worked on this for {time}.",
     Text.WORK_OVER: "Not working on this any more.",
     Text.FAILURE: "Something went wrong, so I have no answer to this message. Please try again.",
-    Text.SETUP: "I could not answer this: {cure}. On my machine, turnbridge doctor tells more.",
+    Text.SETUP: "I could not answer this: {cure}. If that does not help, turnbridge doctor on my machine "
+    "tells more.",
     Text.INTERRUPTED: "I was restarted while working on this message and do not know how far I got. "
     "Please check before you send it again.",
     Text.MISSED: "I was away when you wrote the following, so I did not act on it. "
@@ -307,7 +308,7 @@ _ZH = {
     Text.WORKED: "已处理 {time}。",
     Text.WORK_OVER: "已不再处理这条消息。",
     Text.FAILURE: "出了点问题，这条消息没有得到回答，请再试一次。",
-    Text.SETUP: "这条消息没有得到回答：{cure}。在我所在的机器上运行 turnbridge doctor 可查看详情。",
+    Text.SETUP: "这条消息没有得到回答：{cure}。如仍未解决，请在我的主机上运行 turnbridge doctor 查看详情。",
     Text.INTERRUPTED: "处理这条消息时我被重启了，不确定做到了哪一步。请先确认，再决定是否重发。",
     Text.MISSED: "您发送以下内容时我不在线，因此没有执行。如仍需要，请重新发送：",
     Text.EMPTY: "已完成，没有需要回复的内容。",

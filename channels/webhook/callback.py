@@ -30,7 +30,7 @@ TIMEOUT_SECONDS: Final = 20.0
 ANSWER_BYTES: Final = 65_536  # read and discarded; what is longer is cut
 _LATER = frozenset({408, 425, 429, 503})
 _MENDED_BY_PEOPLE = frozenset({401, 403, 404})
-_BROKEN_OFF = frozenset({"failure", "interrupted"})  # notices in the place of an answer
+_BROKEN_OFF = frozenset({"failure", "interrupted", "setup"})  # notices in the place of an answer
 
 
 class WebhookCallback(Webhook):

@@ -215,7 +215,7 @@ async def test_a_failed_turn_is_said_and_the_next_one_runs_on_the_same_session()
         assert here.server.opened == 1
 
 
-@pytest.mark.parametrize("code", ["sign_in_required", "setup_required"])
+@pytest.mark.parametrize("code", ["sign_in_required", "setup_required", "context_limit"])
 async def test_the_owner_alone_is_told_what_an_agent_lacks(code: str) -> None:
     async with desk(script={"turn": unready(code)}, settings={"senders": "anyone"}) as here:
         await here.say("hello")

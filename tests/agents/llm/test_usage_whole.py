@@ -47,7 +47,7 @@ async def test_a_turn_that_fails_in_its_second_step_counts_its_first(
         with short_home(DEMO + PROFILE.format(address=server.address)) as home:
             keep_key(home)
             async with daemon(home) as running:
-                assert (await running.ask("hello"))[0].startswith("Something went wrong")
+                assert (await running.ask("hello"))[0].startswith("I could not answer this: ")
                 assert await asyncio.to_thread(main, ["usage", "--json", "--home", str(home.root)]) == 0
                 (line,) = json.loads(capsys.readouterr().out)["usage"]
                 assert (line["turns"], line["input_tokens"], line["output_tokens"]) == (1, 11, 5)

@@ -386,6 +386,7 @@ async def test_progress_says_how_a_turn_ended_before_the_first_part_of_its_reply
     [
         ({"notice": "failure"}, ["turn.failed", "reply.created"]),
         ({"notice": "interrupted"}, ["turn.failed", "reply.created"]),
+        ({"notice": "setup"}, ["turn.failed", "reply.created"]),
         ({"notice": "busy"}, ["reply.created"]),
         ({"reply_to": ""}, ["reply.created"]),
         ({"part": 1, "parts": 2}, ["reply.created"]),

@@ -12,7 +12,11 @@ OTHER_PYTHONS ?= python3.11 python3.12 python3.13
 VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= auto
+PYTEST := -m pytest -q -n $(JOBS) --dist worksteal
 QUICK := not slow and not check
+
+# Byte code is kept: without it, collecting takes twice as long, and each daemon that a test starts is compiled anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 # A small model and a server for it, for the tests that need a real one.
 MODEL := .venv-model
@@ -31,12 +35,12 @@ test: $(VENV)/.stamp  ## format, lint, types and tests, with the Python at hand
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/python -m pytest -q -n $(JOBS) -m '$(QUICK)'
+	@$(BIN)/python $(PYTEST) -m '$(QUICK)'
 
 check: test  ## test, then slow tests, a real model, the browser, and the other Pythons that are installed
 	@$(MAKE) model || echo "no model could be set up: its tests are left out"
 	@[ -n "$$TURNBRIDGE_NPM" ] || $(MAKE) agents || echo "no agents could be installed: their tests are left out"
-	@$(BIN)/python -m pytest -q -n $(JOBS) -m 'slow or check' || [ $$? -eq 5 ]
+	@$(BIN)/python $(PYTEST) -m 'slow or check' || [ $$? -eq 5 ]
 	@set -e; mine=$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
 	for python in $(OTHER_PYTHONS); do \
 		version=$${python#python}; \
@@ -44,7 +48,7 @@ check: test  ## test, then slow tests, a real model, the browser, and the other 
 		if ! $$python -c '' >/dev/null 2>&1; then echo "$$python is not installed: left out"; continue; fi; \
 		$(MAKE) $(VENV)-$$version/.stamp VENV=$(VENV)-$$version PYTHON=$$python; \
 		echo "tests with $$python"; \
-		$(VENV)-$$version/bin/python -m pytest -q -n $(JOBS) -m '$(QUICK)'; \
+		$(VENV)-$$version/bin/python $(PYTEST) -m '$(QUICK)'; \
 	done
 
 model: $(MODEL)/.stamp  ## build a server with a small model, which make check uses; takes minutes, once

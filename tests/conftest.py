@@ -5,12 +5,13 @@ A test is a plain function or an ``async def``, which gets an event loop of its 
 
 import asyncio
 import functools
+import gc
 import inspect
 import ipaddress
 import os
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from typing import Any
 
 import hypothesis  # now: its plugin would import it after all tests, rewriting it on their garbage
@@ -23,6 +24,7 @@ hypothesis.settings.register_profile("untimed", hypothesis.settings(), deadline=
 hypothesis.settings.load_profile("untimed")
 
 DEADLINE_SECONDS = 60.0
+LONGEST = ("test_crash_short.py", "test_owner.py", "test_pigeon.py")  # some seconds for one test
 LONGEST_SLEEP_SECONDS = 0.05  # subprocess.Popen.wait polls that slowly
 
 
@@ -108,6 +110,29 @@ def _guarded() -> Iterator[None]:
         guard.active = False
     if guard.breaches:
         pytest.fail("; ".join(guard.breaches), pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)  # of pytest-xdist
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """One more than there are cores: tests also wait, for other processes and for the disk."""
+    return 1 + (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What collecting loads stays, so nobody looks through it for garbage, then or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest come first, so that in the end no worker waits for another's."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 def run(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:

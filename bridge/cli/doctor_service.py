@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bridge.cli import systemd
 from bridge.cli.common import typed
 from bridge.cli.findings import fault, good, unknown, warning
-from bridge.cli.service_unit import by_hand, own_text, text_of, unit_of
+from bridge.cli.service_unit import by_hand, is_same, own_text, text_of, unit_of
 from bridge.cli.systemd import ServiceError
 from bridge.errors import BridgeError
 
@@ -28,7 +28,7 @@ def examined(where: Home) -> Finding:
     if installed is None:
         return unknown("service", f"not installed: the daemon is started by hand; for a service: {install}")
     try:
-        is_current = installed == text_of(where)
+        is_current = is_same(installed, text_of(where))
     except BridgeError as error:
         return fault("service", f"{unit.name}: {error}", f"mend that, then install it again: {install}")
     if not is_current:

@@ -55,7 +55,7 @@ def run_install(args: argparse.Namespace) -> int:
     for words in (("daemon-reload",), ("enable", unit.name), ("restart", unit.name)):
         systemd.systemctl(*words)
     log = f"journalctl --user -u {unit.name}"
-    if not _started(where):
+    if not _started(where, unit.name):
         why = _why(unit.name)
         raise systemd.ServiceError(f"{unit.path} is installed, but the daemon does not answer: {why}")
     print(f"{unit.path}: installed and running; its log: {log}")
@@ -80,7 +80,10 @@ def run_uninstall(args: argparse.Namespace) -> int:
     unit.path.unlink()
     if has_systemd:
         systemd.systemctl("daemon-reload")
+        systemd.forget(unit.name)
     print(f"{unit.path}: stopped and removed; {where.root} stays as it is")
+    if (own := unit.path.with_name(f"{unit.path.name}.d")).is_dir():
+        print(f"what was set by systemctl --user edit stays, too: {own}")
     return 0
 
 
@@ -125,10 +128,15 @@ def _why(name: str) -> str:
     return "this system allows it no sandbox: docs/install.md says how to do without, or how to allow it"
 
 
-def _started(where: Home) -> bool:
+def _started(where: Home, name: str) -> bool:
+    """Whether it answers in time; at once False when systemd gave it up, or cannot start it."""
     from time import monotonic, sleep
+
+    from bridge.cli import systemd
 
     until = monotonic() + START_SECONDS
     while not (does := answers(where)) and monotonic() < until:
+        if systemd.says("is-active", name) == "failed" or not systemd.is_sandboxed(name):
+            break
         sleep(PAUSE_SECONDS)
     return does

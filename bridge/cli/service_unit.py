@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bridge.cli import systemd
 from bridge.cli.common import typed
 from bridge.cli.systemd import ServiceError
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 NAME = "turnbridge"
 SPARE_SECONDS = 7  # beyond daemon.stop_seconds: the daemon ends itself two seconds after those
-# Emptied at a start or sooner; of the first two a service has its own.
+# Emptied at a start or sooner.
 TEMPORARY = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), Path("/run"))  # noqa: S108 - none is used
 ELSEWHERE = "install Turnbridge elsewhere: pipx install ."
 
@@ -34,6 +35,8 @@ StartLimitIntervalSec=0
 
 [Service]
 ExecStart={start}
+# Where programs are found: as in the shell that installed this.
+{search}
 # The variables that config.toml names, NAME=value, one a line, in a private file.
 EnvironmentFile=-{environment}
 Restart=on-failure
@@ -41,12 +44,17 @@ RestartSec=5
 # Wrong settings: starting again changes nothing.
 RestartPreventExitStatus=2
 TimeoutStopSec={stop}
+# It ends its programs itself: one that ended before it would look like an answer. What is left is killed.
+KillMode=mixed
+# A program of an agent that the system ends for its memory is no reason to end all.
+OOMPolicy=continue
 LimitNOFILE=65536
 UMask=0077
 NoNewPrivileges=yes
-PrivateTmp=yes
 PrivateUsers=yes
 ProtectSystem=strict
+# The user's own folder, where coding agents keep what they know; temporary files, which commands hand over.
+ReadWritePaths=%h -/tmp -/var/tmp
 ReadWritePaths={writable}
 ProtectControlGroups=yes
 ProtectKernelModules=yes
@@ -86,7 +94,7 @@ def unit_of(where: Home) -> Unit:
 
 
 def text_of(where: Home) -> str:
-    """The unit as it is to be: outside of the home only the folders that agents work in can be written.
+    """The unit as it is to be: of the system only the folders that agents work in can be written.
 
     Raises:
         ConfigError: the settings cannot be read.
@@ -95,16 +103,18 @@ def text_of(where: Home) -> str:
     from bridge.config import load
 
     config = load(where.config)
-    outside = [folder for folder in workspaces(config) if not folder.is_relative_to(where.root)]
-    for path in (where.root, *outside):
+    root = where.root.resolve()  # systemd drops a link that lies in another path that can be written
+    for path in (where.root, root, *workspaces(config), *map(Path.resolve, workspaces(config))):
         _refuse_emptied(path, "move it elsewhere")
     for path in _program(where):
         _refuse_emptied(path, ELSEWHERE)
-    writable = [str(where.root), *(f"-{folder}" for folder in outside)]
+    outside = [folder for folder in folders(config) if not folder.is_relative_to(root)]
+    writable = [str(root), *(f"-{folder}" for folder in outside)]
     text = UNIT.format(
         name=unit_of(where).name,
         description=_description(where),
         start=" ".join(quoted(word.replace("$", "$$")) for word in command(where)),
+        search=f"Environment={quoted(f'PATH={search_path()}')}",
         environment=escaped(str(where.root / "environment")),
         stop=math.ceil(config.daemon.stop_seconds) + SPARE_SECONDS,
         writable=" ".join(quoted(path) for path in writable),
@@ -133,6 +143,25 @@ def workspaces(config: Config) -> list[Path]:
     return sorted(Path(each) for each in named if os.path.isabs(each))
 
 
+def folders(config: Config) -> list[Path]:
+    """All that agents and their programs may write to by the settings, without links."""
+    named = {*config.daemon.folders, *(server.cwd for server in config.mcp.values() if server.cwd)}
+    paths = {*workspaces(config), *(Path(each).expanduser() for each in named)}
+    return sorted({path.resolve() for path in paths})
+
+
+def search_path() -> str:
+    """This shell's ``PATH``, without what a service would not find there tomorrow."""
+    parts = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    stay = [part for part in parts if os.path.isabs(part) and part.isprintable() and not _emptied(Path(part))]
+    return os.pathsep.join(dict.fromkeys(stay))
+
+
+def is_same(installed: str, wanted: str) -> bool:
+    """Whether they differ in nothing but the ``PATH``, which each shell may have its own of."""
+    return _without_path(installed) == _without_path(wanted)
+
+
 def command(where: Home) -> list[str]:
     """What starts the daemon, by its path: as it was called now, or as it stands beside this Python."""
     called, beside = Path(sys.argv[0]).absolute(), Path(sys.executable).parent / "turnbridge"
@@ -141,9 +170,14 @@ def command(where: Home) -> list[str]:
 
 
 def by_hand(where: Home) -> str:
-    """What to do where this user has no systemd."""
+    """What to do where this user has no systemd, or it does not run since nobody is logged in."""
     foreground, other = typed(where, "run"), shlex.join(command(where))
-    return f"run it in the foreground: {foreground}, or let another service manager run: {other}"
+    sleeping = f"have it run: sudo loginctl enable-linger {os.geteuid()}, or " if systemd.is_booted() else ""
+    return f"{sleeping}run it in the foreground: {foreground}, or let another service manager run: {other}"
+
+
+def _without_path(text: str) -> list[str]:
+    return [line for line in text.splitlines() if not re.match('Environment="?PATH=', line)]
 
 
 def _program(where: Home) -> Iterator[Path]:
@@ -155,10 +189,14 @@ def _program(where: Home) -> Iterator[Path]:
 
 
 def _refuse_emptied(path: Path, cure: str) -> None:
+    if folder := _emptied(path):
+        raise ServiceError(f"{path} is in {folder}, which is emptied: {cure}")
+
+
+def _emptied(path: Path) -> Path | None:
+    """The folder around ``path`` that does not keep it."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()  # where tools install for once
-    for folder in (*TEMPORARY, cache):
-        if path.is_relative_to(folder):
-            raise ServiceError(f"{path} is in {folder}, which is emptied: {cure}")
+    return next((folder for folder in (*TEMPORARY, cache) if path.is_relative_to(folder)), None)
 
 
 def quoted(word: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridge.errors import BridgeError
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 CALL_SECONDS = 60.0
 NO_SANDBOX = "226"  # EXIT_NAMESPACE, see systemd.exec(5)
+BOOTED, RUNTIME = Path("/run/systemd/system"), Path("/run/user")  # see sd_booted(3), pam_systemd(8)
 
 
 class ServiceError(BridgeError):
@@ -31,12 +33,22 @@ def is_there() -> bool:
     )
 
 
+def is_booted() -> bool:
+    """Whether this machine is run by systemd, whatever this user has of it."""
+    return BOOTED.is_dir()
+
+
 def systemctl(*words: str) -> None:
     """Raises ServiceError with its own words when it did not do it."""
     done = _call(["systemctl", "--user", *words])
     if done.returncode:
         said = " ".join(done.stderr.split()) or f"code {done.returncode}"
         raise ServiceError(f"systemctl --user {' '.join(words)}: {said}")
+
+
+def forget(name: str) -> None:
+    """Let a unit that is gone not stay among those that failed; it need not have been there."""
+    _call(["systemctl", "--user", "reset-failed", name])
 
 
 def says(question: str, name: str) -> str:
@@ -63,8 +75,17 @@ def lingers() -> bool:
 def _call(words: Iterable[str]) -> subprocess.CompletedProcess[str]:
     asked = [*words]
     try:
-        return subprocess.run(asked, capture_output=True, text=True, timeout=CALL_SECONDS, check=False)
+        return subprocess.run(
+            asked, capture_output=True, text=True, timeout=CALL_SECONDS, check=False, env=_environment()
+        )
     except subprocess.TimeoutExpired as error:
         raise ServiceError(
             f"{' '.join(asked)}: no answer in {CALL_SECONDS:.0f} seconds: try again"
         ) from error
+
+
+def _environment() -> dict[str, str]:
+    """With the way to this user's systemd, which sudo and su do not tell."""
+    own = RUNTIME / str(os.geteuid())
+    way = {"XDG_RUNTIME_DIR": str(own)} if own.is_dir() else {}
+    return {**way, **os.environ}

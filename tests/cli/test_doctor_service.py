@@ -1,5 +1,6 @@
 """The doctor on the service: as it would be installed, running, and coming back."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,13 @@ def where(tmp_path: Path, systemd: FakeSystemd) -> Home:
 
 
 def test_one_that_runs_and_comes_back_is_well(where: Home) -> None:
+    assert examined(where).level is Level.GOOD
+
+
+def test_a_shell_with_another_path_is_no_reason_to_install_it_again(
+    where: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:/opt/other/bin")
     assert examined(where).level is Level.GOOD
 
 

@@ -85,6 +85,15 @@ def test_a_system_that_allows_no_sandbox_is_told_as_such(
     assert "this system allows it no sandbox: docs/install.md" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("ending", [{"active": "failed"}, {"status": "226"}])
+def test_one_that_cannot_come_up_is_not_waited_for(
+    ending: dict[str, str], stopped: Home, systemd: FakeSystemd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "START_SECONDS", 600.0)
+    systemd.say(**ending)
+    assert run(stopped, "install") == 1
+
+
 def test_one_that_comes_up_slowly_is_waited_for(
     stopped: Home, systemd: FakeSystemd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,9 +138,22 @@ def test_it_is_stopped_and_removed_and_the_home_stays(stopped: Home, systemd: Fa
     unit.path.write_text(service_unit.text_of(stopped))
     assert run(stopped, "uninstall") == 0
     assert (unit.read(), stopped.config.exists()) == (None, True)
-    assert systemd.asked == [f"disable --now {unit.name}", "daemon-reload"]
+    assert systemd.asked == [f"disable --now {unit.name}", "daemon-reload", f"reset-failed {unit.name}"]
     assert run(stopped, "uninstall") == 0
-    assert len(systemd.asked) == 2
+    assert len(systemd.asked) == 3
+
+
+def test_what_its_user_added_to_it_is_named_and_stays(
+    stopped: Home, systemd: FakeSystemd, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unit = unit_of(stopped)
+    own = unit.path.with_name(f"{unit.name}.service.d")
+    own.mkdir(parents=True)
+    unit.path.write_text(service_unit.text_of(stopped))
+    systemd.say(fails="reset-failed")  # it had not failed
+    assert run(stopped, "uninstall") == 0
+    assert f"what was set by systemctl --user edit stays, too: {own}" in capsys.readouterr().out
+    assert own.is_dir()
 
 
 def test_a_unit_of_a_systemd_that_is_gone_is_removed_all_the_same(

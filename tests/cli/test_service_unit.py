@@ -2,6 +2,7 @@
 
 import configparser
 import doctest
+import os
 import shutil
 import subprocess
 import sys
@@ -10,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from bridge import version
-from bridge.cli import service_unit
-from bridge.cli.service_unit import command, own_text, text_of, unit_of, workspaces
+from bridge.cli import service_unit, systemd
+from bridge.cli.service_unit import by_hand, command, is_same, own_text, text_of, unit_of, workspaces
 from bridge.cli.systemd import ServiceError
 from bridge.config import Config
 from bridge.errors import ConfigError
@@ -33,12 +34,12 @@ def lines(where: Home) -> list[str]:
 
 
 def test_it_is_hardened_and_starts_again_but_for_wrong_settings(where: Home) -> None:
-    unit = configparser.ConfigParser(interpolation=None)
+    unit = configparser.ConfigParser(interpolation=None, strict=False)
     unit.optionxform = str  # type: ignore[assignment,method-assign]  # as configparser's own guide does it
     unit.read_string(text_of(where))
     service = unit["Service"]
-    assert {key: service[key] for key in ("NoNewPrivileges", "PrivateTmp", "ProtectSystem", "UMask")} == {
-        "NoNewPrivileges": "yes", "PrivateTmp": "yes", "ProtectSystem": "strict", "UMask": "0077",
+    assert {key: service[key] for key in ("NoNewPrivileges", "ProtectSystem", "UMask")} == {
+        "NoNewPrivileges": "yes", "ProtectSystem": "strict", "UMask": "0077",
     }  # fmt: skip
     assert (service["Restart"], service["RestartPreventExitStatus"]) == ("on-failure", "2")
     assert int(service["TimeoutStopSec"]) == 15
@@ -56,6 +57,64 @@ def test_the_usual_home_has_the_plain_name_and_each_other_its_own(
     assert unit_of(Home(tmp_path / ".turnbridge")).path == units / "turnbridge.service"
     assert unit_of(Home(Path("/srv/bots/a b.1"))).path == units / "turnbridge-a-b-1.service"
     assert unit_of(Home(Path("/"))).name == "turnbridge-home"
+
+
+def test_commands_hand_over_temporary_files_and_coding_agents_keep_theirs_in_the_users_folder(
+    where: Home,
+) -> None:
+    assert "ReadWritePaths=%h -/tmp -/var/tmp" in lines(where)
+    assert "PrivateTmp=yes" not in lines(where)
+
+
+def test_the_daemon_alone_is_told_to_stop_and_outlives_a_program_that_took_all_memory(where: Home) -> None:
+    assert {"KillMode=mixed", "OOMPolicy=continue"} <= set(lines(where))
+
+
+def test_programs_are_found_as_in_the_shell_that_installed_it(
+    where: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/opt/a b/100%:bin::/nowhere/1/bin:/usr/bin:/x\ny:/usr/bin")
+    text = text_of(where)
+    assert 'Environment="PATH=/opt/a b/100%%:/usr/bin"' in text.splitlines()
+    monkeypatch.setenv("PATH", "/bin")
+    assert text != text_of(where)
+    assert is_same(text, text_of(where))
+    assert not is_same(text, text_of(where).replace("UMask=0077", "UMask=0022"))
+
+
+def test_without_systemd_of_ones_own_it_is_had_where_the_machine_has_one(
+    where: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(systemd, "BOOTED", tmp_path / "none")
+    assert by_hand(where).startswith("run it in the foreground: ")
+    monkeypatch.setattr(systemd, "BOOTED", tmp_path)
+    assert by_hand(where).startswith(f"have it run: sudo loginctl enable-linger {os.geteuid()}, or run it")
+
+
+def test_folders_that_the_settings_let_agents_and_servers_of_tools_work_in_may_be_written(
+    where: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = (
+        "[daemon]\nfolders = ['/srv/work', '~/code', '/nowhere/scratch']\n"
+        "[mcp.git]\ncommand = ['git-server']\ncwd = '~/notes'\n"
+        "[mcp.plain]\ncommand = ['server']\n"
+    )
+    write_private(where.config, settings.encode())
+    outside = f"-/nowhere/scratch -/srv/work -{tmp_path}/code -{tmp_path}/notes"
+    assert f"ReadWritePaths={where.root} {outside}" in lines(where)
+
+
+def test_links_are_followed_since_systemd_may_drop_them(where: Home, tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.mkdir()
+    link.symlink_to(real)
+    write_private(where.config, f"[daemon]\nfolders = ['{link}']\n".encode())
+    assert f"ReadWritePaths={where.root} -{real}" in lines(where)
+    linked = Home(tmp_path / "linked")
+    linked.root.symlink_to(where.root)
+    assert f"ReadWritePaths={where.root} -{real}" in lines(linked)
+    assert any(line.endswith(f"run --home {linked.root}") for line in lines(linked))
 
 
 def test_folders_that_agents_work_in_may_be_written_and_no_others(where: Home, tmp_path: Path) -> None:
@@ -94,6 +153,11 @@ def test_odd_paths_are_written_as_systemd_reads_them(tmp_path: Path, where: Home
 def test_what_a_service_cannot_see_is_refused(where: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_unit, "TEMPORARY", (where.root.parent,))
     with pytest.raises(ServiceError, match=f"^{where.root} is in .*, which is emptied: move it elsewhere"):
+        text_of(where)
+    monkeypatch.setattr(service_unit, "TEMPORARY", (where.root.parent / "emptied",))
+    (link := where.root.parent / "link").symlink_to(where.root.parent / "emptied" / "work")
+    write_private(where.config, f"[daemon]\nworkspace = '{link}'\n".encode())
+    with pytest.raises(ServiceError, match=r"emptied/work is in .*, which is emptied: move it elsewhere"):
         text_of(where)
 
 

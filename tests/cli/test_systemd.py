@@ -1,5 +1,6 @@
 """What systemd is asked, and what is made of its answers."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -47,12 +48,36 @@ def test_what_it_refuses_is_told_in_its_words(tmp_path: Path, monkeypatch: pytes
     fake = with_systemd(tmp_path, monkeypatch)
     systemd.systemctl("enable", "x")
     fake.say(fails="restart")
+    systemd.forget("x")
     with pytest.raises(ServiceError, match=r"^systemctl --user restart x: Unit is masked\.$"):
         systemd.systemctl("restart", "x")
-    assert fake.asked == ["enable x", "restart x"]
+    assert fake.asked == ["enable x", "reset-failed x", "restart x"]
     (tmp_path / "bin" / "systemctl").write_text("#!/bin/sh\nexit 5\n")
     with pytest.raises(ServiceError, match="code 5"):
         systemd.systemctl("daemon-reload")
+
+
+def test_it_is_found_from_sudo_and_su_which_do_not_tell_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_systemd(tmp_path, monkeypatch)
+    (tmp_path / "bin" / "systemctl").write_text('#!/bin/sh\necho "$XDG_RUNTIME_DIR"\n')
+    monkeypatch.setattr(systemd, "RUNTIME", tmp_path / "run")
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    assert systemd.says("is-active", "x") == "unknown"
+    own = tmp_path / "run" / str(os.geteuid())
+    own.mkdir(parents=True)
+    assert systemd.says("is-active", "x") == str(own)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/told")
+    assert systemd.says("is-active", "x") == "/told"
+
+
+def test_whether_it_runs_the_machine_is_seen_by_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place, is_there in ((tmp_path, True), (tmp_path / "none", False)):
+        monkeypatch.setattr(systemd, "BOOTED", place)
+        assert systemd.is_booted() is is_there
 
 
 def test_one_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,6 +136,7 @@ class Daemon:
         self._meter = Meter(clock)
         self._preferred = config.notices.accounts
         self._profiles = Profiles(config, home, registry.agents())
+        self._agents = Agents(self._profiles, home, clock, self._servers.passed)
         self._crashes: deque[float] = deque(maxlen=CRASHES)
         self._reconciling = asyncio.Lock()
         self._seen: Stamps = frozenset()  # of what the accounts are made of
@@ -147,7 +148,7 @@ class Daemon:
         for folder in (self._home.outbox, self._home.root / "workspace"):
             self._home.private_dir(folder)
         trusted = asyncio.get_running_loop().run_in_executor(None, ssl.create_default_context)
-        agents = await self._agents()
+        await self._agents.make(self._agents.default)  # without it nothing is served
         async with (
             open_store(self._home.db, fatal=self._disk_failed, meter=self._meter.store) as file,
             http_session(await trusted) as session,
@@ -167,20 +168,20 @@ class Daemon:
                 profiles=self._profiles,
             )
             try:
-                await self._serve(store, planner, owners, agents, ready)
+                await self._serve(store, planner, owners, ready)
             finally:
                 if self._stop.done() and not self._stop.cancelled() and self._stop.result() == 0:
                     await self._remember(store, RUNNING, "")
 
     async def _serve(
-        self, store: Store, planner: Planner, owners: Owners, agents: Agents, ready: Callable[[Ready], None]
+        self, store: Store, planner: Planner, owners: Owners, ready: Callable[[Ready], None]
     ) -> None:
         """All parts side by side, so that they stop side by side, too."""
         switches = Switches(
             self._home, self._supervisor, store, lambda account: self._reconcile(planner, revive=account)
         )
         control = self._control(store, planner, switches, owners)
-        sessions = SessionServer(self._home.socket, self._services(store, control, agents), VERSION)
+        sessions = SessionServer(self._home.socket, self._services(store, control), VERSION)
         world, same_user = self._own(control, store)
         port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         started, console = asyncio.Event(), asyncio.Event()
@@ -192,7 +193,7 @@ class Daemon:
                 tasks.create_task(self._keep(name, part), name=f"daemon/{name}")
 
             tasks.create_task(self._until_stopped(), name="daemon/stop")
-            keep("agents", agents.run)
+            keep("agents", self._agents.run)
             keep("mcp", self._servers.run)
             keep("sessions", sessions.run)
             keep("web", lambda: self._listen(world, port))
@@ -216,12 +217,6 @@ class Daemon:
 
     # --- the parts --------------------------------------------------------------------------------
 
-    async def _agents(self) -> Agents:
-        """The default one is made at once: without it nothing is served; raises ConfigError."""
-        agents = Agents(self._profiles, self._home, self._clock, self._servers.passed)
-        await agents.make(agents.default)
-        return agents
-
     def _reach(self, store: Store) -> Reach:
         return Reach(self._supervisor, store, lambda: self._preferred)
 
@@ -243,9 +238,9 @@ class Daemon:
             self._servers.told,
         )  # fmt: skip
 
-    def _services(self, store: Store, control: Control, agents: Agents) -> Services:
+    def _services(self, store: Store, control: Control) -> Services:
         return Services(
-            agents=agents,
+            agents=self._agents,
             tools=toolbox(self._home, self._clock, self._config.tools, self._servers.tools),
             store=store,
             clock=self._clock,
@@ -351,7 +346,7 @@ class Daemon:
             await self._supervisor.reconcile(wanted.plans, revive=revive)
             self._seen = wanted.stamps  # only now: whoever is cut off before that leaves it to the watch
         await self._settle()
-        return needs_restart(self._config, wanted.config), wanted.plans
+        return [*self._on_disk.waiting], wanted.plans
 
     async def _read(self, planner: Planner) -> Wanted:
         """What is on disk, and remember what of it will not be in effect; raises as ``planner.read``."""
@@ -360,7 +355,9 @@ class Daemon:
         except ConfigError as error:
             self._on_disk = OnDisk(clean(str(error))[:REASON_CHARACTERS], self._on_disk.waiting)
             raise
-        self._on_disk = OnDisk(waiting=tuple(needs_restart(self._config, wanted.config)))
+        keys = await asyncio.to_thread(self._agents.outdated)
+        tables = needs_restart(self._config, wanted.config) + [f"agents.{name}" for name in keys]
+        self._on_disk = OnDisk(waiting=tuple(tables))
         return wanted
 
     async def _sweep(self, started: asyncio.Event) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bridge.credentials import save_texts
 from bridge.errors import SessionError
 from bridge.paths import Home
 from bridge.protocol import commands
@@ -61,6 +62,19 @@ async def test_an_agent_that_came_since_the_start_is_told_to_need_a_restart() ->
             assert "agents" in status.waits_for_restart
         async with daemon(home) as running:
             assert await current(running) == "third"
+
+
+async def test_a_new_key_of_an_agent_that_answers_already_is_told_to_need_a_restart() -> None:
+    with short_home(AGENTS + DEMO) as home:
+        async with daemon(home) as running:
+            save_texts(home, "agents", "second", {"api_key": "sk-1"})
+            assert (await control(home, commands.Reload())).waits_for_restart == ()  # it is not made yet
+            await running.ask("/agent second")
+            await running.ask("hi")
+            save_texts(home, "agents", "second", {"api_key": "sk-2"})
+            with pytest.raises(SessionError, match="component_error"):
+                await control(home, commands.Reload())
+            assert (await control(home, commands.Status())).waits_for_restart == ("agents.second",)
 
 
 async def test_a_folder_is_chosen_where_the_settings_allow_it_from_the_reload_on() -> None:

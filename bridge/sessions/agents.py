@@ -1,6 +1,7 @@
 """The agents of a server by their profiles' names: each is made when it is first needed, and then stays."""
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ T = TypeVar("T")
 
 STOP_SECONDS = 3.0  # for what an agent runs to end
 LEAVE_SECONDS = 3.0
+FOLDER = "agents"  # of the private files
 
 log = get_logger(__name__)
 
@@ -38,11 +40,15 @@ class Known(Protocol):
 
 @dataclass(slots=True)
 class Made:
-    """``running`` is there while it is started, and done once it has."""
+    """``secrets`` is the stamp of its private file as it was then.
+
+    ``running`` is there while it is started, and done once it has.
+    """
 
     name: str
     agent: Agent
     own_tools: bool
+    secrets: object
     running: asyncio.Future[None] | None = None
 
 
@@ -68,12 +74,24 @@ class Agents:
         """Raises ConfigError: there is no such agent, or it cannot be used."""
         if (made := self._made.get(name)) is not None:
             return made
+        secrets = self._secrets(name)
         profile = await asyncio.to_thread(self._profiles.read, name)
         if name not in self._made:  # another may have made it meanwhile
             place = AgentPlace(name, self._home, self._clock, self._mcp)
             agent = profile.spec.create(profile.settings, place)
-            self._made[name] = Made(name, agent, profile.spec.own_tools)
+            self._made[name] = Made(name, agent, profile.spec.own_tools, secrets)
         return self._made[name]
+
+    def outdated(self) -> list[str]:
+        """Those that were made with other secrets than their files have now."""
+        return [made.name for made in self._made.values() if self._secrets(made.name) != made.secrets]
+
+    def _secrets(self, name: str) -> object:
+        try:
+            found = os.stat(self._home.credentials(FOLDER, name))
+        except (ConfigError, OSError):  # no file has such a name; or none is there
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
 
     async def get(self, name: str, no_tools: bool = False) -> Agent:
         """The agent ``name``, "" for the default, for a session that has tools or none.

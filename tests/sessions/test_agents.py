@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bridge.agents.contract import AgentError, AgentUsage, Gate, Sink, Turn
 from bridge.channel.testing.clock import settle
+from bridge.credentials import save_texts
 from bridge.errors import ConfigError
+from bridge.paths import Home
 from bridge.sessions import agents as module
 from bridge.sessions.agents import Agents, asked
 from bridge.sessions.errors import RequestError
@@ -42,6 +45,19 @@ async def test_two_who_need_it_at_once_get_the_same() -> None:
         got = [tasks.create_task(agents.get("a")) for _ in range(2)]
     assert got[0].result() is got[1].result()
     assert cast.read_names == ["a", "a"]
+
+
+async def test_one_whose_secrets_changed_since_it_was_made_is_outdated(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    agents = agents_of(ScriptedAgent(), other=Offering())
+    agents._home = home
+    save_texts(home, "agents", "other", {"api_key": "sk-1"})
+    await agents.get("")
+    assert agents.outdated() == []  # the other is not made yet
+    await agents.get("other")
+    save_texts(home, "agents", "scripted", {"api_key": "sk-1"})
+    save_texts(home, "agents", "other", {"api_key": "sk-22"})
+    assert agents.outdated() == ["scripted", "other"]
 
 
 async def test_one_that_is_none_or_not_for_this_session_is_refused() -> None:

@@ -23,6 +23,7 @@ LAST_COMMIT_SECONDS = 2.0  # for the store, after everything else had its time
 TRIES, MOMENT_SECONDS = 5, 0.05  # for the lock
 MAX_PID = 2**31 - 1
 DESCRIPTORS = 65_536
+LEAST_DESCRIPTORS = 64  # without any account it has 25 open
 COLLECT_AFTER = (20_000, 20, 50)  # objects made, younger collections, and again
 
 log = get_logger(__name__)
@@ -158,6 +159,15 @@ def raise_descriptor_limit() -> int:
             return soft
         return wanted
     return DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
+
+
+def need_descriptors() -> None:
+    """As ``raise_descriptor_limit``; raises ConfigError where that is too little for anything."""
+    if (most := raise_descriptor_limit()) < LEAST_DESCRIPTORS:
+        raise ConfigError(
+            f"this process may have {most} files open, and the daemon needs {LEAST_DESCRIPTORS} at least: "
+            "raise the limit (ulimit -n 1024, or LimitNOFILE= of a service)"
+        )
 
 
 def spare_collections() -> None:

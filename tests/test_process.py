@@ -21,6 +21,7 @@ from bridge.paths import Home
 from bridge.process import (
     RunningError,
     holder,
+    need_descriptors,
     only_daemon,
     raise_descriptor_limit,
     spare_collections,
@@ -296,6 +297,14 @@ def test_a_limit_that_is_high_enough_is_left_alone(
     limits[0] = (soft, 80_000 if soft == 70_000 else resource.RLIM_INFINITY)
     assert raise_descriptor_limit() == known
     assert limits[1:] == []
+
+
+def test_too_few_are_an_error_that_says_how_to_have_more(limits: list[tuple[int, int]]) -> None:
+    limits[0] = (32, process.LEAST_DESCRIPTORS)
+    need_descriptors()
+    limits[0] = (32, process.LEAST_DESCRIPTORS - 1)
+    with pytest.raises(ConfigError, match=r"may have 63 files open.* needs 64 .*ulimit -n 1024"):
+        need_descriptors()
 
 
 def test_a_limit_that_cannot_be_raised_is_lived_with(

@@ -42,8 +42,10 @@ def start(args: argparse.Namespace) -> int:
     from bridge import logs
     from bridge.config import load
     from bridge.errors import ConfigError
+    from bridge.process import need_descriptors
 
     where = home(args)
+    need_descriptors()
     if args.init and not where.config.exists():
         from bridge.cli.starter import write
 

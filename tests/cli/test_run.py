@@ -149,6 +149,18 @@ def test_settings_that_cannot_be_used_end_it_with_2(
     assert said.count("\n") == 1
 
 
+def test_too_few_descriptors_end_it_with_2_and_how_to_raise_them() -> None:
+    with short_home() as home:
+        prepared(home)
+        command = [sys.executable, "-c", MAIN, "run", "--home", str(home.root)]
+        limited = ["sh", "-c", 'ulimit -n 18 && exec "$@"', "sh", *command]
+        done = subprocess.run(limited, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
+    assert done.returncode == 2
+    assert done.stderr.startswith("turnbridge: this process may have 18 files open, and the daemon needs 64")
+    assert "ulimit -n 1024" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_the_loop_is_uvloops_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     import uvloop
 

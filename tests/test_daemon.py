@@ -44,7 +44,6 @@ from bridge.store.contract import (
     PartState,
     Post,
     Prune,
-    Query,
     Reply,
     SessionRecord,
     Settle,
@@ -58,6 +57,7 @@ from bridge.web.listener import listening
 from tests.daemons import DEMO, Running, daemon, free_port, keep, short_home, until_ended, write_settings
 from tests.media.test_disk import Filling
 from tests.scarce import no_descriptors
+from tests.store.around import Around
 
 OTHER_SECRETS = json.dumps({"secrets": ["whsec_" + "REVG" * 11], "ask_token": "token-4712"}).encode()
 
@@ -556,11 +556,11 @@ async def test_three_crashes_over_a_longer_time_do_not(monkeypatch: pytest.Monke
 # --- upkeep ----------------------------------------------------------------------------------
 
 
-class Noting:
+class Noting(Around):
     """A store that notes its steps, and fails when told to."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        super().__init__(store)
         self.taken: list[Step[Any]] = []
         self.fails = False
 
@@ -569,12 +569,6 @@ class Noting:
         if self.fails:
             raise StoreError("the disk is full")
         return await self._store.do(step)
-
-    async def get(self, query: Query[Any]) -> Any:
-        return await self._store.get(query)
-
-    def backlog(self) -> int:
-        return 0
 
 
 async def test_what_is_old_is_forgotten_with_its_files(tmp_path: Path) -> None:

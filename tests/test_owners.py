@@ -25,6 +25,7 @@ from bridge.store.contract import Hold, NoteOwner, OpenParts, OwnerChats, PartSt
 from bridge.store.sqlite import open_store
 from bridge.supervisor import Plan, Supervisor
 from tests.relay.harness import message
+from tests.store.around import Around
 
 MAIN, OWNED, OFF = AccountId("test:main"), AccountId("test:owned"), AccountId("test:off")
 CODE = "48217730"
@@ -78,23 +79,17 @@ class Place:
         return said.text
 
 
-class Failing:
+class Failing(Around):
     """A store that fails for one kind of step."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        super().__init__(store)
         self.fails: type[object] = int
 
     async def do(self, step: Any) -> Any:
         if isinstance(step, self.fails):
             raise StoreError("full")
         return await self._store.do(step)
-
-    async def get(self, query: Any) -> Any:
-        return await self._store.get(query)
-
-    def backlog(self) -> int:
-        return 0
 
 
 @asynccontextmanager

@@ -26,34 +26,26 @@ from bridge.meter import Meter
 from bridge.paths import Home, read_private, write_private
 from bridge.plans import Planner, Served
 from bridge.protocol import ours
-from bridge.store.contract import OpenParts, Post, Query, Step, Store
+from bridge.store.contract import OpenParts, Post, Step, Store
 from bridge.store.sqlite import open_store
 from bridge.supervisor import Plan
 from bridge.web.listener import Route
 from tests.relay.harness import setup_for
 from tests.scarce import no_descriptors
+from tests.store.around import Around
 
 ACCOUNT = AccountId("webhook:main")
 REQUEST = Request("POST", "", {}, CIMultiDictProxy(CIMultiDict()), b"{}", START)
 SECRETS = {"secrets": ["whsec_" + "QUJD" * 11], "ask_token": "token-4711"}
 
 
-class FullDisk:
+class FullDisk(Around):
     """A store that reads and takes nothing."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     async def do(self, step: Step[Any]) -> Any:
         if isinstance(step, Post):
             raise StoreError("the disk is full")
         return await self._store.do(step)
-
-    async def get(self, query: Query[Any]) -> Any:
-        return await self._store.get(query)
-
-    def backlog(self) -> int:
-        return 0
 
 
 @dataclass

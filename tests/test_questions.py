@@ -25,6 +25,7 @@ from bridge.store.sqlite import open_store
 from bridge.store.workers import InlineWorker
 from bridge.supervisor import Plan, Supervisor
 from tests.relay.harness import message
+from tests.store.around import Around
 
 MAIN, OTHER, LOST = AccountId("test:main"), AccountId("test:other"), AccountId("test:lost")
 OWNER = "u1"
@@ -55,11 +56,12 @@ class Bot:
         return len(text) <= self.room
 
 
-class Failing:
+class Failing(Around):
     """A store whose steps fail, or stall, while they shall."""
 
     def __init__(self, store: Store) -> None:
-        self._store, self.fails = store, False
+        super().__init__(store)
+        self.fails = False
         self.stalled: asyncio.Event | None = None
 
     async def do(self, step: Any) -> Any:
@@ -68,12 +70,6 @@ class Failing:
         if self.fails:
             raise StoreError("full")
         return await self._store.do(step)
-
-    async def get(self, query: Any) -> Any:
-        return await self._store.get(query)
-
-    def backlog(self) -> int:
-        return 0
 
 
 @dataclass

@@ -26,7 +26,6 @@ from bridge.store.contract import (
     ClaimVerdict,
     Effect,
     Post,
-    Query,
     Recall,
     Step,
     Store,
@@ -35,29 +34,21 @@ from bridge.store.contract import (
 from bridge.tools import keeper
 from bridge.tools.files import WriteFile
 from tests.crash.saying import SAID
+from tests.store.around import Around
 
 R = TypeVar("R")
 
 LATE_SECONDS = 0.4
 
 
-class Wrong:
+class Wrong(Around):
     """A store that takes each step as ``_do`` has it."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
     async def do(self, step: Step[R]) -> R:
         return cast(R, await self._do(step))
 
     async def _do(self, step: Step[Any]) -> Any:
         return await self._store.do(step)
-
-    async def get(self, query: Query[R]) -> R:
-        return await self._store.get(query)
-
-    def backlog(self) -> int:
-        return self._store.backlog()
 
 
 class AckFirst(Wrong):

@@ -24,9 +24,10 @@ from bridge.daemon import run_daemon
 from bridge.errors import BridgeError
 from bridge.logs import configure
 from bridge.paths import Home
-from bridge.store.contract import STEPS, Query, Step, Store
+from bridge.store.contract import STEPS, Step, Store
 from tests.crash.broken import NO_UNIQUE_KEY, broken, drop_unique_keys, read
 from tests.crash.trace import TURNS, note_calls
+from tests.store.around import Around
 
 R = TypeVar("R")
 
@@ -50,11 +51,12 @@ class Point:
         return f"{self.step}:{self.when}:{self.count}"
 
 
-class Dying:
+class Dying(Around):
     """A store around which the process dies at ``point``."""
 
     def __init__(self, store: Store, point: Point, die: Callable[[], None]) -> None:
-        self._store, self._point, self._die = store, point, die
+        super().__init__(store)
+        self._point, self._die = point, die
         self._count: Counter[str] = Counter()
 
     async def do(self, step: Step[R]) -> R:
@@ -67,12 +69,6 @@ class Dying:
         if here:
             self._die()
         return result
-
-    async def get(self, query: Query[R]) -> R:
-        return await self._store.get(query)
-
-    def backlog(self) -> int:
-        return self._store.backlog()
 
 
 def kill_self() -> None:

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from bridge.store.contract import Query, Start, Step, Store
+from bridge.store.contract import Start, Step, Store
 from tests.faults.weave import Wrap, weave
+from tests.store.around import Around
 
 SEEDS, STEP = 500, 25
 
@@ -30,20 +31,15 @@ def test_a_seed_can_be_replayed_and_another_is_another_order() -> None:
     assert first.faults > 5
 
 
-class Broken:
+class Broken(Around):
     """A store that does as if for one kind of step."""
 
     def __init__(self, store: Store, kind: type[Any]) -> None:
-        self._store, self._kind = store, kind
+        super().__init__(store)
+        self._kind = kind
 
     async def do(self, step: Step[Any]) -> Any:
         return True if isinstance(step, self._kind) else await self._store.do(step)
-
-    async def get(self, query: Query[Any]) -> Any:
-        return await self._store.get(query)
-
-    def backlog(self) -> int:
-        return 0
 
 
 def breaches(wrap: Wrap) -> str:

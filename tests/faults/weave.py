@@ -30,13 +30,14 @@ from bridge.errors import StoreError
 from bridge.health import Snapshot, State
 from bridge.plans import Served
 from bridge.relay.account import Account
-from bridge.store.contract import OpenMessages, OpenParts, Query, Step, Store
+from bridge.store.contract import OpenMessages, OpenParts, Step, Store
 from bridge.store.sqlite import open_store
 from bridge.store.workers import InlineWorker
 from bridge.supervisor import Plan, Supervisor
 from tests.faults.seat import AGAIN_SECONDS
 from tests.relay.harness import NAME, OWNER, PushedChannel, homes, message, request, setup_for
 from tests.relay.scripted import Frame, HangupError, Peer, ScriptedServer, answer, scripted
+from tests.store.around import Around
 from tests.virtual import LoopClock, VirtualLoop, virtually
 
 PEOPLE, MESSAGES = 3, 4
@@ -89,22 +90,17 @@ class Shown(PushedChannel):
         return Delivered(part.client_id)
 
 
-class Refusing:
+class Refusing(Around):
     """A store whose steps fail by chance, before they do anything."""
 
     def __init__(self, store: Store, chaos: Chaos) -> None:
-        self._store, self._chaos = store, chaos
+        super().__init__(store)
+        self._chaos = chaos
 
     async def do(self, step: Step[Any]) -> Any:
         if self._chaos.strikes():
             raise StoreError("the disk is full")
         return await self._store.do(step)
-
-    async def get(self, query: Query[Any]) -> Any:
-        return await self._store.get(query)
-
-    def backlog(self) -> int:
-        return self._store.backlog()
 
 
 def weave(seed: int, wrap: Wrap = lambda store: store) -> Weave:

@@ -68,6 +68,7 @@ from tests.relay.harness import (
 )
 from tests.relay.responding import Platform, SilentChannel
 from tests.relay.scripted import Frame, Peer
+from tests.store.around import Around
 
 R = TypeVar("R")
 BUSY = say(Text.BUSY, Language.EN)
@@ -77,11 +78,11 @@ async def endless(peer: Peer, start: Frame) -> None:
     await peer.turn("turn.started", start["request_id"])
 
 
-class Faulty:
+class Faulty(Around):
     """A store whose next claims fail, or wait."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        super().__init__(store)
         self.errors: list[Exception] = []
         self.waiting: asyncio.Future[None] | None = None
         self.reading: asyncio.Future[None] | None = None

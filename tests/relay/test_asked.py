@@ -25,7 +25,6 @@ from bridge.store.contract import (
     PartsOf,
     Post,
     Query,
-    Step,
     Store,
 )
 from bridge.store.sqlite import open_store
@@ -33,6 +32,7 @@ from bridge.store.workers import InlineWorker
 from tests.relay.harness import NAME, OWNER, Desk, PushedChannel, desk, homes, request, setup_for
 from tests.relay.scripted import Frame, Peer
 from tests.relay.test_conversation import key_of
+from tests.store.around import Around
 
 R = TypeVar("R")
 
@@ -203,14 +203,12 @@ async def test_a_file_is_served_only_from_the_outbox() -> None:
         assert await here.account.handle(request(path="/files/token")) == Answer(404)
 
 
-class Emptied:
+class Emptied(Around):
     """A store from which a reply is gone by the time that it is read."""
 
     def __init__(self, store: Store) -> None:
-        self._store, self.asked = store, 0
-
-    async def do(self, step: Step[R]) -> R:
-        return await self._store.do(step)
+        super().__init__(store)
+        self.asked = 0
 
     async def get(self, query: Query[R]) -> R:
         if isinstance(query, PartsOf):
@@ -218,9 +216,6 @@ class Emptied:
             for part in await self._store.get(OpenParts(NAME)):
                 await self._store.do(Collect(NAME, part.part_id, 0))
         return await self._store.get(query)
-
-    def backlog(self) -> int:
-        return 0
 
 
 async def test_what_is_received_just_as_it_is_to_be_given_up_is_not_held(tmp_path: Path) -> None:

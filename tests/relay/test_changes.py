@@ -53,6 +53,7 @@ from tests.relay.harness import (
 )
 from tests.relay.scripted import Frame, Peer, answer, cancellable
 from tests.relay.test_conversation import Held, key_of
+from tests.store.around import Around
 
 R = TypeVar("R")
 
@@ -78,11 +79,12 @@ class Slow(PushedChannel):
         yield Incoming(chunks())
 
 
-class Watched:
+class Watched(Around):
     """A store that delays what it tells of some steps, as a busy loop may."""
 
     def __init__(self, store: Store, late: type[Step[Any]]) -> None:
-        self._store, self._late = store, late
+        super().__init__(store)
+        self._late = late
         self.gate, self.taken = asyncio.Event(), False
         self.error: Exception | None = None
 
@@ -94,12 +96,6 @@ class Watched:
             self.taken = True
             await self.gate.wait()
         return done
-
-    async def get(self, query: Query[R]) -> R:
-        return await self._store.get(query)
-
-    def backlog(self) -> int:
-        return 0
 
 
 def watch(here: Desk, late: type[Step[Any]]) -> Watched:

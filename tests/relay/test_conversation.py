@@ -51,7 +51,6 @@ from bridge.store.contract import (
     NewMessage,
     OpenMessages,
     OpenSession,
-    Query,
     Recall,
     SessionOf,
     SessionRecord,
@@ -75,6 +74,7 @@ from tests.relay.harness import (
 )
 from tests.relay.scripted import Frame, HangupError, Peer, ScriptedServer, answer, cancellable
 from tests.relay.test_asking import ASK, ID, resolved
+from tests.store.around import Around
 
 R = TypeVar("R")
 FAILURE, INTERRUPTED = say(Text.FAILURE, Language.EN), say(Text.INTERRUPTED, Language.EN)
@@ -147,11 +147,12 @@ def slow_to_clear(clearing: asyncio.Event) -> type[ScriptedServer]:
     return SlowToClear
 
 
-class SlowAnswers:
+class SlowAnswers(Around):
     """A store that takes an answer, and tells so only once ``gate`` is open."""
 
     def __init__(self, store: Store) -> None:
-        self._store, self.gate, self.asked = store, asyncio.Event(), False
+        super().__init__(store)
+        self.gate, self.asked = asyncio.Event(), False
 
     async def do(self, step: Step[R]) -> R:
         done = await self._store.do(step)
@@ -159,12 +160,6 @@ class SlowAnswers:
             self.asked = True
             await self.gate.wait()
         return done
-
-    async def get(self, query: Query[R]) -> R:
-        return await self._store.get(query)
-
-    def backlog(self) -> int:
-        return 0
 
 
 def under(here: Desk, store: Any) -> None:

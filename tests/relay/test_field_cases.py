@@ -32,6 +32,7 @@ from tests.relay.harness import (
     put_under,
 )
 from tests.relay.scripted import Frame, Peer, answer
+from tests.store.around import Around
 
 FAILURE = say(Text.FAILURE, Language.EN)
 
@@ -161,22 +162,17 @@ async def test_case_18_of_ten_messages_after_an_outage_the_old_are_listed_and_no
         assert (await here.store.get(CountsOf(NAME))).waiting == 0
 
 
-class Draining:
+class Draining(Around):
     """A store whose next claim waits while the account stops around it."""
 
     def __init__(self, store: Any) -> None:
-        self._store, self.gate = store, asyncio.Event()
+        super().__init__(store)
+        self.gate = asyncio.Event()
 
     async def do(self, step: Any) -> Any:
         if isinstance(step, Claim):
             await self.gate.wait()
         return await self._store.do(step)
-
-    async def get(self, query: Any) -> Any:
-        return await self._store.get(query)
-
-    def backlog(self) -> int:
-        return 0
 
 
 async def test_case_55_what_waits_and_what_comes_while_draining_runs_once_after_the_restart() -> None:

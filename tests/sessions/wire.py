@@ -31,9 +31,10 @@ from bridge.sessions.agents import Agents
 from bridge.sessions.contract import ControlError, Deadlines, Services, ToolsFactory
 from bridge.sessions.server import SessionServer
 from bridge.store.sqlite import open_store
-from bridge.store.step import Query, R, Step, Store
+from bridge.store.step import R, Step, Store
 from bridge.store.workers import InlineWorker
 from bridge.tools.contract import Tool
+from tests.store.around import Around
 
 Event = dict[str, Any]
 Act = Callable[[Turn, Sink, Gate], Any]
@@ -73,10 +74,11 @@ class DaemonControl:
         raise ControlError("component_error" if isinstance(command, Reload) else "restart_error", "not now")
 
 
-class FailingStore:
+class FailingStore(Around):
     """A store whose disk fails for the steps in ``failing``."""
 
     def __init__(self, store: Store) -> None:
+        super().__init__(store)
         self.store = store
         self.failing: set[type[Step[Any]]] = set()
         self.steps: list[Step[Any]] = []
@@ -86,12 +88,6 @@ class FailingStore:
             raise StoreError("the disk is full")
         self.steps.append(step)
         return await self.store.do(step)
-
-    async def get(self, query: Query[R]) -> R:
-        return await self.store.get(query)
-
-    def backlog(self) -> int:
-        return 0
 
 
 @dataclass

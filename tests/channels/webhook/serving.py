@@ -17,9 +17,10 @@ from bridge.clock import SystemClock
 from bridge.daemon import StoreWrap
 from bridge.paths import Home, write_private
 from bridge.protocol import commands, ours
-from bridge.store.contract import Query, Step, Store
+from bridge.store.contract import Step, Store
 from tests.channels.webhook.tools import event
 from tests.daemons import SECRET, TOKEN, Running, daemon, short_home, write_settings
+from tests.store.around import Around
 
 DEMO = '[channels.webhook.demo]\nsenders = "anyone"\n'
 ROUTE = "/channels/webhook/demo"
@@ -105,11 +106,12 @@ def calling(receiver: CallbackReceiver, more: str = "") -> str:
     return f'{DEMO}callback_url = "{receiver.url}"\nprivate_hosts = ["{receiver.host}"]\n{more}'
 
 
-class Watched:
+class Watched(Around):
     """A store that can hold the steps of one kind back, or fail them."""
 
     def __init__(self, store: Store, kind: type[Step[Any]]) -> None:
-        self._store, self._kind = store, kind
+        super().__init__(store)
+        self._kind = kind
         self.held = asyncio.Event()
         self.goes_on = asyncio.Event()
         self.error: Exception | None = None
@@ -124,12 +126,6 @@ class Watched:
         result = await self._store.do(step)
         self.done = self.done or isinstance(step, self._kind)
         return result
-
-    async def get(self, query: Query[Any]) -> Any:
-        return await self._store.get(query)
-
-    def backlog(self) -> int:
-        return self._store.backlog()
 
 
 def plain_event(text: str, kind: str = "message.created", **fields: Any) -> bytes:

@@ -17,7 +17,7 @@ from bridge.channel.testing.fakes.wechat_mp.messages import write
 from bridge.daemon import StoreWrap
 from bridge.errors import StoreError
 from bridge.paths import Home, write_private
-from bridge.store.contract import Claim, Query, Step, Store
+from bridge.store.contract import Claim, Step, Store
 from channels.wechat_mp import SPEC, OfficialAccountWithService
 from channels.wechat_mp.requests import read_request
 from tests.channels.wechat_mp.support import (
@@ -32,6 +32,7 @@ from tests.channels.wechat_mp.support import (
     signed,
 )
 from tests.daemons import daemon, short_home
+from tests.store.around import Around
 
 R = TypeVar("R")
 HOLD, PATIENCE = 4.5, 5.0
@@ -208,23 +209,18 @@ async def test_a_part_with_all_its_notes_has_at_most_2048_bytes_observer_77() ->
         assert here.address
 
 
-class FailsOnce:
+class FailsOnce(Around):
     """A store whose first claim fails."""
 
     def __init__(self, store: Store) -> None:
-        self._store, self._failed = store, False
+        super().__init__(store)
+        self._failed = False
 
     async def do(self, step: Step[R]) -> R:
         if isinstance(step, Claim) and step.messages and not self._failed:
             self._failed = True
             raise StoreError("the disk is full")
         return await self._store.do(step)
-
-    async def get(self, query: Query[R]) -> R:
-        return await self._store.get(query)
-
-    def backlog(self) -> int:
-        return self._store.backlog()
 
 
 async def test_case_34_nothing_is_acknowledged_before_it_is_stored() -> None:

@@ -71,10 +71,13 @@ def disposition_name(header: str) -> str:
     return _as_utf8(unquote_to_bytes(name).decode("utf-8", "replace") if _is_escaped(name) else name)
 
 
-def disposition(name: str, kind: str = "attachment") -> str:
-    """A ``Content-Disposition`` header that names a file of ours for old and new readers."""
+def disposition(name: str) -> str:
+    """The ``Content-Disposition`` of a download called ``name``, for old and new readers.
+
+    Source: RFC 6266, section 4.
+    """
     plain = form_name(name).encode("ascii", "replace").decode().replace("?", "_").replace("%", "_")
-    return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{quote(form_name(name), safe='')}"
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(form_name(name), safe='')}"
 
 
 def _is_escaped(name: str) -> bool:

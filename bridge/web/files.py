@@ -5,22 +5,16 @@ from __future__ import annotations
 import asyncio
 import re
 from typing import BinaryIO
-from urllib.parse import quote
 
 from aiohttp import web
 
 from bridge.channel.contract import FileAnswer
+from bridge.channel.multipart import disposition
 from bridge.web.connection import SERVER_HEADERS
 
 CHUNK_BYTES = 262_144
 
 _MIME = re.compile(r"[A-Za-z0-9.+-]+/[A-Za-z0-9.+-]+")
-_UNSAFE = re.compile(r'[^ -~]|["\\%]')
-
-
-def disposition(name: str) -> str:
-    """The ``Content-Disposition`` of a download called ``name``. Source: RFC 6266, section 4."""
-    return f"attachment; filename=\"{_UNSAFE.sub('_', name)}\"; filename*=UTF-8''{quote(name, safe='')}"
 
 
 async def send_file(request: web.BaseRequest, answer: FileAnswer) -> web.StreamResponse:

@@ -39,6 +39,12 @@ def test_our_own_header_is_read_back(name: str) -> None:
     assert disposition_name(header) == name
 
 
+def test_a_name_is_given_twice_plain_and_in_full() -> None:
+    assert disposition("a b.png") == "attachment; filename=\"a b.png\"; filename*=UTF-8''a%20b.png"
+    assert disposition("图.png") == "attachment; filename=\"_.png\"; filename*=UTF-8''%E5%9B%BE.png"
+    assert disposition('"\r\nX: 1') == "attachment; filename=\"___X: 1\"; filename*=UTF-8''___X%3A%201"
+
+
 @given(st.text())
 def test_any_header_is_read(header: str) -> None:
     disposition_name(header).encode()

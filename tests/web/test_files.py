@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bridge.channel.contract import FileAnswer
-from bridge.web.files import CHUNK_BYTES, disposition
+from bridge.web.files import CHUNK_BYTES
 from tests.web.raw import FakeAccount, client, get, post, served
 
 PATH = "/channels/pigeon/main/files/x"
@@ -137,9 +137,3 @@ async def test_a_type_that_is_none_becomes_plain_bytes(tmp_path: Path, mime: str
             _, headers, _ = await caller.answer()
     assert headers["content-type"] == "application/octet-stream"
     assert "x-evil" not in headers
-
-
-def test_a_name_is_given_twice_plain_and_in_full() -> None:
-    assert disposition("a b.png") == "attachment; filename=\"a b.png\"; filename*=UTF-8''a%20b.png"
-    assert disposition("图.png") == "attachment; filename=\"_.png\"; filename*=UTF-8''%E5%9B%BE.png"
-    assert disposition('"\r\nX: 1') == "attachment; filename=\"___X: 1\"; filename*=UTF-8''%22%0D%0AX%3A%201"

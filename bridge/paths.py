@@ -62,10 +62,6 @@ class Home:
         return self.socket_path("console.sock")
 
     @property
-    def server_lock(self) -> Path:
-        return self.state / "server.lock"
-
-    @property
     def db(self) -> Path:
         return self.state / "turnbridge.db"
 

@@ -41,11 +41,10 @@ def test_a_user_without_a_home_directory_is_told_what_to_give() -> None:
 
 def test_everything_lies_where_the_operators_look_for_it() -> None:
     home = Home(Path("/h"))
-    assert [str(path) for path in (home.config, home.socket, home.console_socket, home.server_lock)] == [
+    assert [str(path) for path in (home.config, home.socket, home.console_socket)] == [
         "/h/config.toml",
         "/h/state/server.sock",
         "/h/state/console.sock",
-        "/h/state/server.lock",
     ]
     assert [str(path) for path in (home.db, home.daemon_lock, home.outbox)] == [
         "/h/state/turnbridge.db",

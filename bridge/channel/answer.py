@@ -34,12 +34,6 @@ class HttpAnswer:
         return http_date(self.headers.get("Date", ""))
 
     @property
-    def offset_seconds(self) -> float | None:
-        """How far the platform's clock is ahead of ours; whole seconds are its precision."""
-        date = self.date
-        return None if date is None else (date - self.received).total_seconds()
-
-    @property
     def retry_after_seconds(self) -> float:
         """The wait that the platform asked for, 0 to 24 hours; 0 when it asked for none."""
         return retry_after(self.headers.get("Retry-After", ""), self.date or self.received)

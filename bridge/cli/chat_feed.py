@@ -55,8 +55,8 @@ Event = Came | Moved | Lost | Back | Failed
 class Feed:
     """``start`` starts the threads, which end with the process or soon after ``close``."""
 
-    def __init__(self, client: ConsoleClient, settled: int = 0) -> None:
-        self._client, self._settled = client, settled
+    def __init__(self, client: ConsoleClient) -> None:
+        self._client, self._settled = client, 0
         self._events: deque[Event] = deque()
         self._shown = threading.Event()
         self._followed, self._lock = "", threading.Lock()

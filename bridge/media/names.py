@@ -12,7 +12,6 @@ _PREFIX_DIGITS = 12
 _SUFFIX_BYTES = 16  # a longer ending is no extension
 _REPLACED = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff/\\:*?"<>|]')
 _RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])[ ]*(\.|\Z)", re.IGNORECASE)
-_EXTENSION = re.compile(r"[a-z0-9]{1,10}", re.IGNORECASE)
 
 _EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff"
 _CURSIVE = (
@@ -26,18 +25,18 @@ _SHOWN_FORMATS = frozenset(
 )  # signs over numbers and words, which are seen
 
 
-def safe_name(name: str, kind: str = "file", extension: str = "") -> str:
+def safe_name(name: str, kind: str = "file") -> str:
     """A name of at most 96 bytes of UTF-8 that stays in its directory and shows as what it is.
 
     It is the last component of ``name`` in Unicode's composed form, without dots at its ends and without
     invisible characters, but for joiners where the script, or an emoji, is made of them; what some system
-    forbids becomes ``_``. An empty one becomes ``kind.extension``.
+    forbids becomes ``_``. An empty one becomes ``kind``.
     """
     last = re.split(r"[/\\]", name)[-1]
     composed = unicodedata.normalize("NFC", _visible(last))
     kept = _trimmed(_visible(_shortened(_trimmed(_visible(_REPLACED.sub("_", composed))))))
     if not kept:
-        return f"{kind}.{extension}" if _EXTENSION.fullmatch(extension) else kind
+        return kind
     return f"_{kept}" if _RESERVED.match(kept) else kept
 
 

@@ -18,8 +18,8 @@ def refusal(status: int, error: str, **headers: str) -> Answer:
 
 
 class BodyReader:
-    def __init__(self, seconds: float, all_bytes: int = ALL_BODIES_BYTES) -> None:
-        self._seconds, self._all_bytes = seconds, all_bytes
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
         self._held = 0
 
     async def read(self, request: web.BaseRequest, limit: int) -> bytes | Answer:
@@ -57,7 +57,7 @@ class BodyReader:
                 counted += len(chunk)
                 if counted > limit:
                     return refusal(413, "too_large")
-                if self._held > self._all_bytes:
+                if self._held > ALL_BODIES_BYTES:
                     return refusal(503, "busy", **{"Retry-After": "5"})
             return bytes(body)
         finally:

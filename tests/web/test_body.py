@@ -118,7 +118,7 @@ async def test_a_client_that_asks_with_too_much_is_refused_at_once() -> None:
 async def test_slow_bodies_together_have_a_limit_and_quick_ones_pass(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(body_module.BodyReader.__init__, "__defaults__", (1500,))
+    monkeypatch.setattr(body_module, "ALL_BODIES_BYTES", 1500)
     account = FakeAccount()
     async with served(account) as listener:
         async with client(listener) as first, client(listener) as second, client(listener) as quick:

@@ -12,7 +12,7 @@ from channels.feishu import messages
 from channels.feishu.references import Link
 from tests.channels.feishu.support import BOT, bot_mention, inbound, item, message_event, read
 
-CREATED, CHANGED = 1700000000123, 1700000060456
+CHANGED = 1700000060456
 
 
 def edit(message: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from datetime import datetime
 from typing import Any
 
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -106,7 +105,3 @@ def outfile(path: Any, **fields: Any) -> OutboundFile:
         "size": path.stat().st_size if path.exists() else 1,
     }  # fmt: skip
     return OutboundFile(**(values | fields))
-
-
-def at_second(second: int) -> datetime:
-    return START.replace(second=second)

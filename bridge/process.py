@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import fcntl
 import gc
 import os
 import resource
 import signal
 import stat
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -24,6 +26,7 @@ TRIES, MOMENT_SECONDS = 5, 0.05  # for the lock
 MAX_PID = 2**31 - 1
 DESCRIPTORS = 65_536
 LEAST_DESCRIPTORS = 64  # without any account it has 25 open
+PR_SET_DUMPABLE = 4
 COLLECT_AFTER = (20_000, 20, 50)  # objects made, younger collections, and again
 
 log = get_logger(__name__)
@@ -168,6 +171,16 @@ def need_descriptors() -> None:
             f"this process may have {most} files open, and the daemon needs {LEAST_DESCRIPTORS} at least: "
             "raise the limit (ulimit -n 1024, or LimitNOFILE= of a service)"
         )
+
+
+def keep_others_out() -> None:
+    """Let no program of the same user, such as an agent's command, read this process's environment or memory.
+
+    On Linux. It leaves no core dump then, and a debugger or profiler needs root. What it starts is as ever:
+    the kernel forgets this when another program is begun.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, *[ctypes.c_ulong(0)] * 4)
 
 
 def spare_collections() -> None:

@@ -307,6 +307,32 @@ def test_too_few_are_an_error_that_says_how_to_have_more(limits: list[tuple[int,
         need_descriptors()
 
 
+READ = """
+import ctypes, os, subprocess, sys
+from bridge.process import keep_others_out
+if os.geteuid() == 0:  # who may read everything
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+    ctypes.CDLL(None).prctl(4, 1)  # as if it had begun as that user
+if sys.argv[1] == "closed":
+    keep_others_out()
+for file in ("environ", "stat"):
+    print(subprocess.run(["cat", f"/proc/{os.getpid()}/{file}"], capture_output=True).stdout.count(b"SESAME"))
+print(subprocess.run(["cat", "/proc/self/environ"], capture_output=True).stdout.count(b"SESAME"))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows processes as files")
+@pytest.mark.parametrize(("how", "seen"), [("open", "1"), ("closed", "0")])
+def test_what_a_command_of_the_same_user_sees_of_the_environment(how: str, seen: str) -> None:
+    given = {**os.environ, "KEY": "SESAME"}
+    done = subprocess.run([sys.executable, "-c", READ, how], env=given, capture_output=True, text=True)
+    if "PermissionError" in done.stderr:
+        pytest.skip("this root may not become another user, and reads everything itself")
+    assert done.stdout.split() == [seen, "0", "1"], done.stderr  # what it starts is a program as any other
+
+
 def test_a_limit_that_cannot_be_raised_is_lived_with(
     limits: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

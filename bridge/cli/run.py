@@ -68,7 +68,9 @@ def serve(where: Home, config: Config) -> int:
 
     from bridge.clock import SystemClock
     from bridge.daemon import run_daemon
-    from bridge.process import spare_collections
+    from bridge.process import keep_others_out, spare_collections
+
+    keep_others_out()
 
     def ready(state: Ready) -> None:
         spare_collections()

@@ -1,5 +1,6 @@
 """``run``: the daemon as a process, from its first start with ``--init`` to its end by a signal."""
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -22,11 +23,13 @@ from bridge.daemon import Ready
 from bridge.health import Snapshot, State
 from bridge.ids import AccountId
 from bridge.paths import Home, write_private
+from bridge.process import PR_SET_DUMPABLE
 from tests.cli.socket_daemon import MAIN, short_home
 from tests.daemons import DEMO, SECRET, TOKEN, free_port, keep
 
 ROOT = Path(__file__).parent.parent.parent
 DEADLINE_SECONDS = 30
+PR_GET_DUMPABLE = 3
 
 
 @contextmanager
@@ -181,6 +184,23 @@ def test_serving_ends_with_the_daemons_code(
     monkeypatch.setattr("bridge.daemon.run_daemon", ends)
     assert run_module.serve(Home(Path("/tmp/x")), Config()) == 1
     assert "http://127.0.0.1:1/healthz" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this")
+def test_while_it_serves_its_environment_is_closed_to_commands_of_the_same_user(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prctl, seen = ctypes.CDLL(None).prctl, []
+
+    async def ends(home: Home, config: Config, **options: object) -> int:
+        seen.append(prctl(PR_GET_DUMPABLE))
+        return 0
+
+    monkeypatch.setattr("bridge.daemon.run_daemon", ends)
+    before = prctl(PR_GET_DUMPABLE)
+    assert run_module.serve(Home(Path("/tmp/x")), Config()) == 0
+    prctl(PR_SET_DUMPABLE, before)
+    assert seen == [0]
 
 
 def nobody_reads() -> int:

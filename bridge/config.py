@@ -75,6 +75,12 @@ class WebTable(Table):
     metrics: Literal["off", "token", "open"] = "token"  # who may read /metrics here
 
 
+def reached_at(host: str) -> str:
+    """``host``, which is listened on, in an address; one that stands for all is reached on this machine."""
+    host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound
+    return f"[{host}]" if ":" in host else host
+
+
 class StoreTable(Table):
     """``[store]``"""
 

@@ -17,7 +17,7 @@ from bridge import registry
 from bridge.channel import Http
 from bridge.channel.transport import http_session
 from bridge.clock import Clock, unix_ms
-from bridge.config import Config, WebTable
+from bridge.config import Config, WebTable, reached_at
 from bridge.control import Control, OnDisk
 from bridge.errors import BridgeError, ConfigError, ExhaustedError, StoreError
 from bridge.health import Snapshot, State
@@ -211,7 +211,7 @@ class Daemon:
             await console.wait()
             await self._settle()
             await self._remember(store, RUNNING, f"since {unix_ms(self._clock.now())}")
-            address = f"http://{_shown(self._config.web.host)}:{await port}"
+            address = f"http://{reached_at(self._config.web.host)}:{await port}"
             log.info("daemon.ready", version=VERSION, pid=os.getpid(), address=address)
             ready(Ready(address, tuple(self._supervisor.snapshots())))
 
@@ -471,12 +471,6 @@ def _bounded(web: WebTable) -> WebTable:
     """``web`` with no more connections than there are file descriptors for."""
     most = max(raise_descriptor_limit() - SPARE_DESCRIPTORS, 64)
     return web.model_copy(update={"max_connections": min(web.max_connections, most)})
-
-
-def _shown(host: str) -> str:
-    """``host`` as an address has it; one that stands for all is reached on this machine."""
-    host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound
-    return f"[{host}]" if ":" in host else host
 
 
 def _first(group: BaseExceptionGroup[BaseException], kind: type[E]) -> E | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.config import Config, Variable, load, load_all
+from bridge.config import Config, Variable, load, load_all, reached_at
 from bridge.errors import ConfigError
 from bridge.tables import TableError
 
@@ -138,3 +138,17 @@ def test_a_folder_to_work_in_is_named_by_its_whole_path(tmp_path: Path, folder: 
         load(write(tmp_path, f'[daemon]\nfolders = ["~/work", "{folder}"]\n'))
     good = load(write(tmp_path, '[daemon]\nfolders = ["~/work", "/srv"]\n'))
     assert good.daemon.folders == ("~/work", "/srv")
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("", "127.0.0.1"),
+        ("0.0.0.0", "127.0.0.1"),
+        ("::", "[::1]"),
+        ("::1", "[::1]"),
+    ],
+)
+def test_what_is_listened_on_is_reached_at_an_address_that_can_be_typed(host: str, shown: str) -> None:
+    assert reached_at(host) == shown

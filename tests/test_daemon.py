@@ -704,20 +704,6 @@ async def test_an_account_that_is_parked_is_told_of_through_the_one_that_is_name
             assert await until_told(running, 2) == [parked, again]
 
 
-@pytest.mark.parametrize(
-    ("host", "shown"),
-    [
-        ("127.0.0.1", "127.0.0.1"),
-        ("", "127.0.0.1"),
-        ("0.0.0.0", "127.0.0.1"),
-        ("::", "[::1]"),
-        ("::1", "[::1]"),
-    ],
-)
-def test_an_address_is_shown_as_one_that_can_be_typed(host: str, shown: str) -> None:
-    assert daemon_module._shown(host) == shown
-
-
 def test_there_are_never_more_connections_than_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     for descriptors, most in ((1024, 512), (100, 64), (65_536, 4096)):
         monkeypatch.setattr(daemon_module, "raise_descriptor_limit", lambda limit=descriptors: limit)

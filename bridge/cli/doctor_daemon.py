@@ -130,9 +130,10 @@ async def public(pushed: Sequence[AccountSetup], config: Config, http: Http) -> 
 
 
 async def _answered(account: AccountSetup, url: str, config: Config, http: Http) -> Finding:
+    from bridge.config import reached_at
+
     path = f"/channels/{account.channel}/{account.account}"
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(config.web.host, config.web.host)  # noqa: S104 - not bound
-    here = f"http://{f'[{host}]' if ':' in host else host}:{config.web.port}"
+    here = f"http://{reached_at(config.web.host)}:{config.web.port}"
     try:
         own = await http.at(here).get(path)
         seen = await http.at(url).get(path, cut=True)

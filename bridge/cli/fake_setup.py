@@ -129,10 +129,11 @@ def _read(where: Home) -> TOMLDocument:
 
 
 def _web(document: TOMLDocument) -> tuple[str, int]:
-    """Where the daemon of these settings listens."""
+    """Where the daemon of these settings is reached."""
+    from bridge.config import reached_at
+
     web = document.get("web", {})
-    host, port = web.get("host", WEB[0]), web.get("port", WEB[1])
-    return ("127.0.0.1" if host in ("0.0.0.0", "") else str(host)), int(port)  # noqa: S104 - compared, not bound
+    return reached_at(str(web.get("host", WEB[0]))), int(web.get("port", WEB[1]))
 
 
 def _give_address(document: TOMLDocument) -> None:

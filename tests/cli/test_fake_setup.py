@@ -150,6 +150,7 @@ def test_an_account_of_another_platform_has_its_own_table_secrets_and_address(tm
     [
         ("", "http://127.0.0.1:8470"),
         ('[web]\nhost = "0.0.0.0"\nport = 9999\n', "http://127.0.0.1:9999"),
+        ('[web]\nhost = "::"\n', "http://[::1]:8470"),
         ('[web]\npublic_url = "https://bot.example.org"\n', "https://bot.example.org"),
     ],
 )

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 OURS = ("bridge", "channels")
+_SILENCER = re.compile(r"#\s*(noqa|type:\s*ignore|(ruff|flake8|mypy):)", re.IGNORECASE)
 MOST_LINES = 500
 MOST_PUBLIC_METHODS = 12
 
@@ -307,6 +308,9 @@ def _exists(path: Path) -> bool:
 
 
 def _comments(source: str) -> Iterator[tuple[int, str]]:
+    """Those of a file in which any may silence a check: taking the others apart is slow and shows none."""
+    if not _SILENCER.search(source):
+        return
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string

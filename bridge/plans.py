@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, assert_never
@@ -151,6 +151,19 @@ def _status(answer: AnyAnswer) -> int:
             assert_never(answer)
 
 
+def _credentials(root: Path) -> Iterator[Path]:
+    """The files of all accounts' credentials; raises OSError, which ``glob`` may keep to itself."""
+    for channel in _listed(root):
+        yield from (file for file in _listed(channel) if file.suffix == ".json")
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return []
+
+
 def _stamp(path: Path) -> tuple[object, ...]:
     try:
         found = path.stat()
@@ -265,7 +278,7 @@ class Planner:
             ExhaustedError: nothing can be said.
         """
         try:
-            files = [self.home.config, *(self.home.root / "credentials").glob("*/*.json")]
+            files = [self.home.config, *_credentials(self.home.root / "credentials")]
         except OSError as error:
             raise ExhaustedError(f"the credentials cannot be listed right now: {error.strerror}") from error
         there = ((path, os.path.isdir(path)) for path in self._workspaces)

@@ -140,13 +140,13 @@ async def listening(table: WebTable, find: Find, clock: Clock, own: Own) -> Asyn
         bound = await asyncio.get_running_loop().create_server(
             server, table.host, table.port, backlog=BACKLOG
         )
-        if not bound.sockets:  # why is not told
-            socket.socket().close()  # which says so where there is no descriptor for one
-            raise OSError(errno.EAFNOSUPPORT, "")
-    except OSError as error:
+        if not bound.sockets:
+            raise OSError("nothing could be bound")  # as Python says it from 3.12.5 on
+    except OSError as untold:
+        error = _told(untold)
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else "no such host"
         text = f"cannot listen on web.host {table.host}, web.port {table.port}: {why}"
-        raise unserved(error, text, "choose another in the table [web] of config.toml") from error
+        raise unserved(error, text, "choose another in the table [web] of config.toml") from untold
     listener.port = bound.sockets[0].getsockname()[1]
     async with _serving(bound, server):
         yield listener
@@ -166,6 +166,17 @@ async def listening_at(
         bound = await asyncio.get_running_loop().create_unix_server(server, sock=sock, backlog=BACKLOG)
         async with _serving(bound, server):
             yield
+
+
+def _told(error: OSError) -> OSError:
+    """Why no socket could be made of any family, which asyncio does not tell; else ``error``."""
+    if error.errno is not None:
+        return error
+    try:
+        socket.socket().close()
+    except OSError as lacking:
+        return lacking
+    return OSError(errno.EAFNOSUPPORT, "")
 
 
 def _server(listener: Listener, table: WebTable) -> Server:

@@ -24,7 +24,7 @@ hypothesis.settings.register_profile("untimed", hypothesis.settings(), deadline=
 hypothesis.settings.load_profile("untimed")
 
 DEADLINE_SECONDS = 60.0
-LONGEST = ("test_crash_short.py", "test_owner.py", "test_pigeon.py")  # some seconds for one test
+LONGEST = ("test_crash_short.py", "test_owner.py", "test_table.py")  # some seconds for one test
 LONGEST_SLEEP_SECONDS = 0.05  # subprocess.Popen.wait polls that slowly
 
 

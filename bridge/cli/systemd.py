@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 CALL_SECONDS = 60.0
-NO_SANDBOX = "226"  # EXIT_NAMESPACE, see systemd.exec(5)
+NO_SANDBOX = ("217", "226")  # EXIT_USER, by PrivateUsers=, and EXIT_NAMESPACE, see systemd.exec(5)
 BOOTED, RUNTIME = Path("/run/systemd/system"), Path("/run/user")  # see sd_booted(3), pam_systemd(8)
 
 
@@ -61,7 +61,7 @@ def says(question: str, name: str) -> str:
 def is_sandboxed(name: str) -> bool:
     """False when the unit failed since the system lets users' services have no such sandbox."""
     done = _call(["systemctl", "--user", "show", name, "--property=ExecMainStatus", "--value"])
-    return done.stdout.strip() != NO_SANDBOX
+    return done.stdout.strip() not in NO_SANDBOX
 
 
 def lingers() -> bool:

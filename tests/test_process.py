@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from bridge import process
-from bridge.channel.testing.clock import until
+from bridge.channel.testing.clock import settle, until
 from bridge.errors import ConfigError
 from bridge.paths import Home
 from bridge.process import (
@@ -226,7 +226,7 @@ async def test_a_signal_sets_stop_and_a_second_changes_nothing(sign: signal.Sign
         os.kill(os.getpid(), sign)
         await until(stop.done)
         os.kill(os.getpid(), sign)
-        await asyncio.sleep(0.01)
+        await settle()
     assert stop.result() == 0
 
 
@@ -235,7 +235,7 @@ async def test_a_stop_that_came_from_elsewhere_keeps_its_code() -> None:
     stop.set_result(1)
     with stopping(stop, 60.0):
         os.kill(os.getpid(), signal.SIGTERM)
-        await asyncio.sleep(0.01)
+        await settle()
     assert stop.result() == 1
 
 

@@ -285,7 +285,7 @@ async def test_a_reply_that_is_stored_as_the_turn_runs_out_of_time_is_delivered(
         under(here, slow)
         await here.push(message("m1", "", files=(file,)))
         await until(lambda: slow.asked)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.1)  # its time runs out, which is the loop's own
         slow.gate.set()
         assert await here.answered(1) == [say(Text.UNREADABLE_TYPE, Language.EN)]
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bridge.agents.contract import AgentError, AgentUsage, Gate, Role, Sink, Turn
+from bridge.channel.testing.clock import settle
 from bridge.clock import unix_ms
 from bridge.config import SessionsTable
 from bridge.ids import SessionId, TurnId
@@ -234,12 +235,14 @@ async def test_a_session_that_is_attached_elsewhere_is_refused() -> None:
 
 
 async def test_an_attach_waits_for_the_end_of_the_connection_before() -> None:
+    may_stop = asyncio.Event()
+
     async def slow_to_stop(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
         await sink.completed("on it")
         try:
             await asyncio.Event().wait()
         finally:
-            await asyncio.sleep(0.02)
+            await may_stop.wait()
         raise AssertionError
 
     async with serving(ScriptedAgent(go=slow_to_stop), deadlines=Deadlines()) as server:
@@ -248,6 +251,8 @@ async def test_an_attach_waits_for_the_end_of_the_connection_before() -> None:
         await client.until("assistant.completed")
         client.writer.close()
         again = await attach(server, client.session_id)
+        await settle()
+        may_stop.set()
         events = await attached(again)
         assert [event["type"] for event in events[2:]] == ["assistant.completed", "turn.cancelled"]
         assert {event["request_id"] for event in events[2:]} == {"own"}

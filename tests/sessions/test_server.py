@@ -40,12 +40,14 @@ async def test_stopping_removes_the_socket_and_ends_every_turn() -> None:
 
 
 async def test_while_it_stops_nobody_is_let_in() -> None:
+    may_stop = asyncio.Event()
+
     async def slow_to_stop(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
         await sink.delta("on it")
         try:
             await asyncio.Event().wait()
         finally:
-            await asyncio.sleep(0.05)
+            await may_stop.wait()
         raise AssertionError
 
     async with serving(ScriptedAgent(go=slow_to_stop)) as server:
@@ -56,6 +58,7 @@ async def test_while_it_stops_nobody_is_let_in() -> None:
         await settle()
         with pytest.raises(OSError):
             await server.client()
+        may_stop.set()
         assert (await client.event())["type"] == "turn.cancelled"
 
 

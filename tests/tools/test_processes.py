@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import uvloop
 
+from bridge.channel.testing.clock import settle
 from bridge.ids import new_uuid
 from bridge.tools import keeper, processes
 from bridge.tools.processes import Process, StartError, clean_environment, process_group
@@ -91,7 +92,7 @@ def test_who_writes_to_a_program_that_reads_no_more_is_told_so_by_any_loop(
                 with pytest.raises(ConnectionError):
                     process.stdin.write(b"x" * 200_000)
                     await process.stdin.drain()
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0.01)  # the loop is told of the broken pipe, which nothing shows
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(work())
@@ -163,7 +164,7 @@ async def test_being_cancelled_in_the_end_makes_it_hurry_and_is_not_lost(tmp_pat
     async with asyncio.TaskGroup() as tasks:
         task = tasks.create_task(use())
         await began.wait()
-        await asyncio.sleep(0.01)
+        await settle()
         at = time.monotonic()
         task.cancel()
     assert task.cancelled()
@@ -197,7 +198,7 @@ async def test_a_keeper_that_is_stopped_is_woken_to_end_it_all_or_killed(
     script = f"P=$PPID; trap '' TERM; echo go; {again}"
     async with asyncio.timeout(20), running(tmp_path, mark, script) as process:
         assert await process.stdout.readline() == b"go\n"
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.05)  # the stop, which is a program's, falls into its life rather than its end
     assert seen(mark, lambda count: count == 0)
 
 

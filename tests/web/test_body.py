@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from bridge.channel.testing.clock import until
 from bridge.web import body as body_module
 from tests.web.raw import FakeAccount, client, post, served
 
@@ -21,7 +22,7 @@ async def ask(account: FakeAccount, *pieces: bytes) -> tuple[int, bytes]:
     async with served(account) as listener, client(listener) as caller:
         for piece in pieces:
             await caller.say(piece)
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(0.005)  # so that they come apart
         status, headers, body = await caller.answer()
         assert headers["content-type"] == "application/json"
         return status, body
@@ -86,7 +87,7 @@ async def test_a_broken_chunk_is_the_clients_fault() -> None:
     account = FakeAccount()
     async with served(account) as listener, client(listener) as odd:
         await odd.say(CHUNKED)
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # so that they come apart
         await odd.say(b"zz\r\nhunter2\r\n")
         said = await odd.rest()
     assert b" 400 " in said.splitlines()[0]
@@ -123,9 +124,9 @@ async def test_slow_bodies_together_have_a_limit_and_quick_ones_pass(
     async with served(account) as listener:
         async with client(listener) as first, client(listener) as second, client(listener) as quick:
             await first.say(head(1000) + b"x" * 999)
-            await asyncio.sleep(0.02)
+            await until(lambda: listener._bodies._held == 999)
             await second.say(head(1000))
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.02)  # so that they come apart
             await second.say(b"x" * 999)
             status, headers, body = await second.answer()
             assert (status, headers["retry-after"], body) == (503, "5", b'{"error":"busy"}')
@@ -135,6 +136,6 @@ async def test_slow_bodies_together_have_a_limit_and_quick_ones_pass(
             assert (await first.answer())[0] == 200
         async with client(listener) as later:  # what was held is given back
             await later.say(head(1000))
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.02)  # so that they come apart
             await later.say(b"x" * 1000)
             assert (await later.answer())[0] == 200

@@ -9,7 +9,7 @@ from bridge.channel import Answer
 from bridge.web.connection import Connection
 from tests.web.raw import FakeAccount, client, get, post, served
 
-SHORT = 0.05  # seconds: deadlines that tests wait for
+SHORT = 0.05  # seconds: deadlines that tests wait for, on the loop's own clock
 
 
 async def test_a_client_that_sends_nothing_is_cut_after_the_header_deadline() -> None:
@@ -175,7 +175,7 @@ async def test_a_client_that_leaves_while_it_is_answered_is_no_bug(
             await hasty.say(post())
             while not account.requests:
                 await asyncio.sleep(0.001)
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # the listener is told that it left, which nothing shows
         assert account.gate is not None
         account.gate.set()
         async with client(listener) as other:
@@ -240,7 +240,7 @@ async def test_a_body_that_turns_into_no_http_is_refused_and_ends_the_connection
     )
     async with served(account) as listener, client(listener) as odd:
         await odd.say(start)
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # so that they come apart
         await odd.say(b"no length\r\n")
         assert (await odd.answer())[0] == 400
         await odd.rest()

@@ -12,7 +12,7 @@ import pytest
 from bridge import logs
 from bridge.channel import Answer
 from bridge.channel.contract import FileAnswer, NoAnswer, SentAnswer
-from bridge.channel.testing.clock import START, FakeClock
+from bridge.channel.testing.clock import START, FakeClock, settle
 from bridge.config import WebTable
 from bridge.errors import ConfigError, ExhaustedError, StoreError
 from bridge.web.listener import listening, listening_at
@@ -175,7 +175,7 @@ async def test_at_the_end_nothing_listens_and_requests_are_let_finish() -> None:
         while not account.requests:
             await asyncio.sleep(0.001)
         tasks.create_task(context.__aexit__(None, None, None))
-        await asyncio.sleep(0.01)
+        await settle()
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection("127.0.0.1", listener.port)
         assert account.gate is not None

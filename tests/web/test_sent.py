@@ -51,7 +51,7 @@ async def test_a_client_that_has_left_got_nothing() -> None:
         await caller.say(post())
         await here.asked()
         caller.writer.transport.abort()
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # the listener is told of it, which nothing shows
         here.let_go()
         assert await here.outcome() is False
 
@@ -62,7 +62,7 @@ async def test_a_client_that_has_closed_its_half_counts_as_gone() -> None:
         await caller.say(post())
         await here.asked()
         caller.writer.write_eof()
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # the listener is told of it, which nothing shows
         here.let_go()
         assert await here.outcome() is False
         assert await caller.rest() == b""

@@ -161,9 +161,9 @@ def test_a_program_that_hangs_up_in_its_call_ends_nobody_else_s(
                     line = json.dumps({"id": 1, "method": method, "params": params})
                     one.sendall(line.encode() + b"\n")
                 await begun.wait()
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # the server is told that it has hung up, which nothing shows
             go.set()
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # the answer meets nobody
             async with client(server, secret) as two:
                 assert await two.request("ping") == {}
 

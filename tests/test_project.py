@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -73,6 +74,17 @@ def test_fragments_of_changes_have_a_kind_and_a_text() -> None:
         if not re.fullmatch(r"[a-z0-9-]+\.(added|changed|fixed|removed)\.md", path.name)
     ] == []
     assert [path.name for path in fragments if not path.read_text(encoding="utf-8").strip()] == []
+
+
+def test_a_build_takes_nothing_that_an_earlier_version_left(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "setup.py", tmp_path)
+    (tmp_path / "setuptools.py").write_text("def setup(): print('built')")
+    left = tmp_path / "build" / "lib" / "bridge" / "store" / "migrations" / "0005_gone.sql"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "setup.py"], cwd=tmp_path, capture_output=True, text=True)
+        assert (done.stdout, left.exists()) == ("built\n", False), done.stderr
 
 
 def test_importing_a_part_s_package_root_loads_nothing() -> None:

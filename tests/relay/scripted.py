@@ -70,6 +70,15 @@ async def answer(peer: Peer, start: Frame) -> None:
     await peer.turn("turn.completed", request, steps=1, usage={})
 
 
+async def attach(peer: Peer, start: Frame, path: Path, name: str, **more: object) -> None:
+    """In a turn, a file of three bytes for the chat."""
+    attached = {"path": str(path), "name": name, "size": 3, **more}
+    await peer.turn(
+        "tool.completed", start["request_id"], call_id="c", name="chat_attach", success=True,
+        output=json.dumps({"attached": attached}), truncated=False,
+    )  # fmt: skip
+
+
 async def cancellable(peer: Peer, start: Frame) -> None:
     """Turns that run until they are cancelled, where their prompt says so."""
     if "long" not in start["prompt"]:

@@ -1,7 +1,6 @@
 """Messages that are taken back or changed while they are on their way."""
 
 import asyncio
-import json
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -51,7 +50,7 @@ from tests.relay.harness import (
     message,
     put_under,
 )
-from tests.relay.scripted import Frame, Peer, answer, cancellable
+from tests.relay.scripted import Frame, Peer, answer, attach, cancellable
 from tests.relay.test_conversation import Held, key_of
 from tests.store.around import Around
 
@@ -221,11 +220,7 @@ async def test_an_answer_that_comes_all_the_same_is_dropped_with_its_files() -> 
         async def stubborn(peer: Peer, start: Frame) -> None:
             await peer.turn("turn.started", start["request_id"])
             await peer.next()
-            attached = {"path": str(copy), "name": "a.txt", "size": 3, "caption": ""}
-            await peer.turn(
-                "tool.completed", start["request_id"], call_id="c", name="chat_attach", success=True,
-                output=json.dumps({"attached": attached}), truncated=False,
-            )  # fmt: skip
+            await attach(peer, start, copy, "a.txt", caption="")
             await peer.turn("assistant.completed", start["request_id"], content="too late")
             await peer.turn("turn.completed", start["request_id"], steps=1, usage={})
 

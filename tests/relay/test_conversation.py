@@ -1,9 +1,9 @@
 """A conversation as part of a running account: order, sessions, failures, recovery."""
 
 import asyncio
-import json
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -72,7 +72,7 @@ from tests.relay.harness import (
     message,
     put_under,
 )
-from tests.relay.scripted import Frame, HangupError, Peer, ScriptedServer, answer, cancellable
+from tests.relay.scripted import Frame, HangupError, Peer, ScriptedServer, answer, attach, cancellable
 from tests.relay.test_asking import ASK, ID, resolved
 from tests.store.around import Around
 
@@ -665,12 +665,8 @@ async def test_files_that_a_turn_attached_are_sent_and_the_others_removed() -> N
             copy.write_text("abc")
 
         async def turn(peer: Peer, start: Frame) -> None:
-            for n, path in enumerate([*copies, "/etc/passwd"]):
-                attached = {"attached": {"path": str(path), "name": f"{n}.txt", "size": 3, "caption": "c"}}
-                await peer.turn(
-                    "tool.completed", start["request_id"], call_id="c", name="chat_attach", success=True,
-                    output=json.dumps(attached), truncated=False,
-                )  # fmt: skip
+            for n, path in enumerate([*copies, Path("/etc/passwd")]):
+                await attach(peer, start, path, f"{n}.txt", caption="c")
             await answer(peer, start)
 
         here.server.turn = turn
@@ -686,11 +682,7 @@ async def test_files_of_a_turn_that_failed_are_removed() -> None:
         (copy := here.home.outbox / "0-a.txt").write_text("abc")
 
         async def turn(peer: Peer, start: Frame) -> None:
-            attached = {"attached": {"path": str(copy), "name": "a.txt", "size": 3}}
-            await peer.turn(
-                "tool.completed", start["request_id"], call_id="c", name="chat_attach", success=True,
-                output=json.dumps(attached), truncated=False,
-            )  # fmt: skip
+            await attach(peer, start, copy, "a.txt")
             await failing(peer, start)
 
         here.server.turn = turn

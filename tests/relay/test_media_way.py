@@ -1,6 +1,5 @@
 """Files and voices on their whole way through a running account; the numbers name cases of the field."""
 
-import json
 import os
 import stat
 import sys
@@ -15,7 +14,7 @@ from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import CountsOf
 from tests.media.pictures import PNG, heic
 from tests.relay.harness import NAME, OWNER, STRANGER, Desk, desk, message
-from tests.relay.scripted import Frame, Peer, answer
+from tests.relay.scripted import Frame, Peer, answer, attach
 
 VOICE = say(Text.VOICE, Language.EN)
 TOOLS = {"remote_tools": "owner"}
@@ -271,11 +270,7 @@ async def test_an_agent_s_audio_goes_out_as_such(mime: str, kind: FileKind) -> N
         (copy := here.home.outbox / "0-voice").write_text("abc")
 
         async def turn(peer: Peer, start: Frame) -> None:
-            attached = {"attached": {"path": str(copy), "name": "voice", "mime": mime, "size": 3}}
-            await peer.turn(
-                "tool.completed", start["request_id"], call_id="c", name="chat_attach", success=True,
-                output=json.dumps(attached), truncated=False,
-            )  # fmt: skip
+            await attach(peer, start, copy, "voice", mime=mime)
             await answer(peer, start)
 
         here.server.turn = turn

@@ -150,7 +150,7 @@ def write_private(path: Path, data: bytes) -> None:
             _write_new(temporary, data)
             _remove_old(leftovers(path), temporary.stat().st_mtime - LEFT_SECONDS)
             temporary.replace(path)
-        except BaseException:
+        except BaseException:  # interrupted, too: no half of it stays
             temporary.unlink(missing_ok=True)
             raise
         sync_directory(path.parent)

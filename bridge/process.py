@@ -97,7 +97,7 @@ def _open(path: Path, flags: int) -> int:
         if not stat.S_ISREG(os.fstat(lock).st_mode):
             raise ConfigError(f"cannot open {path}: it is no regular file: remove it")
         os.fchmod(lock, 0o600)
-    except BaseException:
+    except BaseException:  # whatever it was, nobody else has the descriptor
         os.close(lock)
         raise
     return lock

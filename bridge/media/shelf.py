@@ -62,7 +62,7 @@ class Shelf:
                 chunks, path, limit_bytes=limit_bytes, declared=declared, max_pixels=max_pixels
             )
             await self._make_room(saved.size)
-        except BaseException:
+        except BaseException:  # stopped, too: nobody will let it go
             self.let_go([path])
             raise
         return saved

@@ -45,7 +45,7 @@ def _lock(path: Path) -> int:
     except BlockingIOError as error:
         os.close(lock)
         raise ConfigError(f"a session server runs already: {path} is locked") from error
-    except BaseException:
+    except BaseException:  # whatever it was, nobody else has the descriptor
         os.close(lock)
         raise
     return lock

@@ -74,7 +74,7 @@ class Opener:
             if kept is not None:
                 return await self._take_over(kept, message)
             return await self._attach(session_id, cwd, message)
-        except BaseException:
+        except BaseException:  # stopped, too: nobody will run it
             self._live.release(session_id)
             raise
 

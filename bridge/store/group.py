@@ -43,7 +43,7 @@ def _commit(cursor: sqlite3.Cursor, steps: Sequence[Step[object]], *, savepoints
         else:
             outcomes = _take_all(cursor, steps)
         cursor.execute("COMMIT")
-    except BaseException:
+    except BaseException:  # whatever it was, no transaction stays open
         if cursor.connection.in_transaction:  # after some errors, SQLite has rolled back by itself
             cursor.execute("ROLLBACK")
         raise

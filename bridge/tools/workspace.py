@@ -161,7 +161,7 @@ def open_regular(spot: Spot) -> int:
     opened = os.open(spot.name, _READ, dir_fd=spot.folder)
     try:
         _check_regular(os.fstat(opened))
-    except BaseException:
+    except BaseException:  # whatever it was, nobody else has the descriptor
         os.close(opened)
         raise
     return opened
@@ -182,7 +182,7 @@ def _replace(spot: Spot, data: bytes, seen: os.stat_result | None) -> None:
         if seen and _version(_found(spot)) != _version(seen):
             raise RefusedError(CHANGED)
         os.rename(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
-    except BaseException:
+    except BaseException:  # whatever it was, nothing of ours stays in the folder
         with suppress(OSError):
             os.unlink(temporary, dir_fd=spot.folder)
         raise

@@ -118,7 +118,7 @@ class Acp:
         prompting = Prompting(self._launch.title, sink, prompted.gate, self._settings.silent_seconds)
         try:
             response = await self._answer(seat, session, prompting, request)
-        except BaseException:
+        except BaseException:  # stopped or failed: what it has cost is told all the same
             sink.used(AgentUsage(1, cost_micros=_cost(cost_micros, session.cost_micros)))
             raise
         await prompting.finish(notes(turn.prompt, is_lost=is_lost, stop_reason=response.stop_reason))
@@ -138,7 +138,7 @@ class Acp:
             seat.drop()
             self._peers.give_up(session.peer, str(error))
             raise
-        except BaseException:
+        except BaseException:  # cancelled: the program goes on until it is told
             told = CancelNotification(session_id=session.session_id)
             if not asking.done():
                 seat.settling = self._tasks.create_task(self._settle(seat, session, asking))
@@ -175,7 +175,7 @@ class Acp:
                 if wants:
                     loaded = await load_session(peer, memory.session, turn.cwd, servers, limit)
                 seat.live = loaded or await open_session(peer, turn.cwd, servers, limit)
-            except BaseException:
+            except BaseException:  # stopped, too: nobody will use the program
                 self._peers.let_go(peer)
                 raise
             return seat.live, wants and loaded is None

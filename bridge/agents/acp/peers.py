@@ -34,9 +34,9 @@ class Peers:
             self._shared = peer if self._settings.shared else None
         try:
             await peer.ready()
-        except BaseException:
+        except BaseException:  # stopped, too: nobody will use it
             if not self._settings.shared:
-                peer.stop()  # also when whoever wanted it is stopped meanwhile
+                peer.stop()
             raise
         return peer
 

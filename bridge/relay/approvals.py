@@ -24,7 +24,7 @@ from bridge.relay.commands import CommandName, command_of
 from bridge.relay.intake import Policy
 from bridge.relay.judge import Answer
 from bridge.relay.texts import Language, Text, language_of, say
-from bridge.relay.yes_no import yes_or_no
+from bridge.relay.yes_no import is_casual, yes_or_no
 from bridge.store.contract import OutboxPart
 
 _CHARACTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that is taken for another
@@ -148,7 +148,7 @@ class Approvals:
         return next((one.choices for one in self._waiting() if one.reply_id == part.reply_id), ())
 
     def answer(self, message: Inbound) -> Said | None:
-        """What is said to a button, a command, or a plain word while one question is open; else None."""
+        """What is said to a button, a command, or a plain word while a question is open; else None."""
         if message.pressed:
             return self._pressed(message)
         command = command_of(message)
@@ -156,11 +156,20 @@ class Approvals:
             return self._answered(message, _ANSWERS[command.name], command.argument)
         if not self._open or message.files or message.reference or not self._policy.is_owner(message):
             return None
-        approved = yes_or_no(message.text)
         shown = [one for one in self._of(payload.conversation_of(message)) if self._saw(message, one)]
-        if approved is None or len(shown) != 1:
+        return self._said_in_a_word(message, shown) if shown else None
+
+    def _said_in_a_word(self, message: Inbound, shown: Sequence[Question]) -> Said | None:
+        """A clear word decides; one that may be small talk does not, and is told what does."""
+        approved, language = yes_or_no(message.text), self._language_of(message)
+        if approved is None and not is_casual(message.text) and not _is_number_of(shown, message.text):
             return None
-        return _decided(shown[0], Answer(approved), self._language_of(message))
+        if len(shown) > 1:
+            return self._said(message, Text.APPROVAL_WHICH, ids=_ids(shown))
+        if approved is None:
+            how = how_to_answer(shown[0].options, shown[0].id, language)
+            return self._said(message, Text.APPROVAL_UNCLEAR, id=shown[0].id, answers=how)
+        return _decided(shown[0], Answer(approved), language)
 
     def _pressed(self, message: Inbound) -> Said | None:
         kind, _, rest = message.pressed.partition(":")
@@ -233,6 +242,20 @@ _ANSWERS = {CommandName.APPROVE: True, CommandName.DENY: False}
 def is_choice(options: Sequence[ours.ApprovalOption]) -> bool:
     """Whether they say more than yes and no."""
     return len(options) > 2
+
+
+def _is_number_of(questions: Sequence[Question], text: str) -> bool:
+    """Whether it is the number of an answer that one of them lists, without its command."""
+    number = text.strip()
+    return _NUMBER.fullmatch(number) is not None and any(
+        is_choice(one.options) and one.option(int(number)) for one in questions
+    )
+
+
+def how_to_answer(options: Sequence[ours.ApprovalOption], question_id: str, language: Language) -> str:
+    """By yes or no, or by the number of one of its options where that says more."""
+    text = Text.APPROVAL_OPTIONS if is_choice(options) else Text.APPROVAL_ANSWER
+    return say(text, language, id=question_id)
 
 
 def choices_of(

@@ -17,7 +17,7 @@ from bridge.errors import StoreError
 from bridge.ids import ConversationKey, MessageId
 from bridge.protocol import ours
 from bridge.relay import outbox
-from bridge.relay.approvals import Approvals, Question, choices_of, is_choice
+from bridge.relay.approvals import Approvals, Question, choices_of, how_to_answer, is_choice
 from bridge.relay.judge import Answer, Call
 from bridge.relay.outbox import Address, Content
 from bridge.relay.texts import Language, Text, duration, language_of, say
@@ -126,13 +126,13 @@ def _readable(question: Question) -> list[ours.ApprovalOption]:
 
 def _answers(call: Call, question_id: str, language: Language) -> str:
     """How it is answered: by yes or no, and by the number of one of its options where that says more."""
+    how = how_to_answer(call.options, question_id, language)
     if not is_choice(call.options):
-        return say(Text.APPROVAL_ANSWER, language, id=question_id)
+        return how
     listed = [
         f"{number}. {truncate(_line(one.label), _LABEL_BYTES)}" for number, one in enumerate(call.options, 1)
     ]
-    chosen = say(Text.APPROVAL_OPTIONS, language, id=question_id)
-    return "\n".join([*listed, chosen])
+    return "\n".join([*listed, how])
 
 
 def _arguments(call: Call) -> str:

@@ -108,6 +108,7 @@ class Text(StrEnum):
     APPROVAL_STALE = "approval_stale"
     APPROVAL_NONE = "approval_none"
     APPROVAL_WHICH = "approval_which"
+    APPROVAL_UNCLEAR = "approval_unclear"
     APPROVAL_OWNER = "approval_owner"
     APPROVAL_CUT = "approval_cut"
     APPROVAL_ALLOW = "approval_allow"
@@ -254,6 +255,8 @@ _EN = {
     "has ended. Nothing was changed.",
     Text.APPROVAL_NONE: "Nothing waits for your approval in this chat.",
     Text.APPROVAL_WHICH: "Name the question that you mean, as it may be another one by now: {ids}",
+    Text.APPROVAL_UNCLEAR: "A question is open here ({id}), and that could be meant otherwise, so it decides "
+    "nothing. {answers}",
     Text.APPROVAL_OWNER: "Only my owner can answer that, in a direct chat with me.",
     Text.APPROVAL_CUT: "({bytes} bytes in between are not shown)",
     Text.APPROVAL_ALLOW: "Allow",
@@ -401,6 +404,7 @@ _ZH = {
     Text.APPROVAL_STALE: "这个问题已失效：已经回答过、超时了，或者对应的任务已结束。没有任何改动。",
     Text.APPROVAL_NONE: "这个聊天里没有等待您批准的操作。",
     Text.APPROVAL_WHICH: "请指明您回答的是哪一个问题，等待回答的有：{ids}",
+    Text.APPROVAL_UNCLEAR: "有一个操作在等您批准（{id}）。您的回复不够明确，未作处理。{answers}",
     Text.APPROVAL_OWNER: "只有我的主人能在与我的单独聊天里回答这个问题。",
     Text.APPROVAL_CUT: "（中间有 {bytes} 字节未显示）",
     Text.APPROVAL_ALLOW: "批准",

@@ -77,7 +77,9 @@ def test_which_of_several_is_meant_has_to_be_said() -> None:
     said = desk.say("/approve")
     assert said is not None
     assert f"{short_id('a')}, {short_id('b')}" in said
-    assert desk.say("yes") is None
+    said = desk.say("yes")
+    assert said is not None
+    assert f"{short_id('a')}, {short_id('b')}" in said
     assert decided(desk) == [None, None]
 
 
@@ -175,6 +177,26 @@ def test_a_word_is_no_answer_to_what_its_writer_cannot_have_seen() -> None:
     desk.platform.ahead_seconds = 5.0
     assert desk.say("yes", sent_at=desk.clock.now()) is None
     assert desk.say("yes", sent_at=desk.clock.now() + timedelta(seconds=4.5)) is not None
+
+
+@pytest.mark.parametrize("word", ["ok", "OK.", "好", "好的！", "可以", "行", "嗯", "yeah", "没问题"])
+def test_a_word_that_may_be_small_talk_approves_nothing_and_is_told_what_does_case_61(word: str) -> None:
+    desk = Desk("a")
+    said = desk.say(word)
+    assert said is not None
+    assert f"/approve {short_id('a')}" in said or f"/批准 {short_id('a')}" in said
+    assert decided(desk) == [None]
+    desk.questions[0].shown_at = None
+    assert desk.say(word) is None
+
+
+def test_a_bare_number_of_a_listed_answer_is_told_how_to_choose_it() -> None:
+    desk = Desk("a")
+    assert desk.say("1") is None
+    desk.questions[0].options = OPTIONS
+    assert f"/approve {short_id('a')} 1" in str(desk.say("2"))
+    assert desk.say("9") is None
+    assert decided(desk) == [None]
 
 
 def test_an_id_is_known_only_to_who_has_seen_it() -> None:

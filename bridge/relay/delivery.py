@@ -182,9 +182,9 @@ class Delivery:
     async def _finish(self, lane: Lane, ways: Ways, contact: Contact) -> bool:
         """Try the lane's head until it is final, and off the lane. False: it has to wait for a request."""
         backoff = Backoff(self._clock, self._rng, bounds=self._terms.spec.retry_seconds)
-        due_at: float | None = lane.head.due_at
+        due_at: float | None = max(lane.head.due_at, lane.free_at)
         while due_at is not None:
-            await self._pause(lane, ways, due_at)
+            await self._pause(lane, ways, min(due_at, lane.head.give_up_at))
             if lane.head.dropped:
                 lane.take_off()
                 return True
@@ -230,9 +230,9 @@ class Delivery:
             await self._store.do(Later(entry.part.part_id, 0, accepted_possible=maybe_before))
             raise
         except OutcomeUnknownError as error:
-            return await self._later(entry, contact, error, backoff, maybe=True)
+            return await self._later(lane, contact, error, backoff, maybe=True)
         except ChannelError as error:
-            return await self._later(entry, contact, error, backoff, maybe=maybe_before)
+            return await self._later(lane, contact, error, backoff, maybe=maybe_before)
         if outcome is None:
             await self._not_taken(entry, maybe=maybe_before)
             return 0.0
@@ -246,7 +246,7 @@ class Delivery:
     async def _may_be_sent(self, lane: Lane, entry: Entry) -> bool:
         """False once the head was ended instead, for its age or because it may have arrived."""
         now, sending = self._clock.monotonic(), entry.part.state is PartState.SENDING
-        if now > entry.give_up_at:
+        if now >= entry.give_up_at:
             state = PartState.UNKNOWN if sending else PartState.EXPIRED
             reason = "not delivered in time"
             self._log.warning("delivery.given_up", part=entry.part.part_id, state=state, reason=reason)
@@ -274,15 +274,17 @@ class Delivery:
         return True
 
     async def _later(
-        self, entry: Entry, contact: Contact, error: ChannelError, backoff: Backoff, *, maybe: bool
+        self, lane: Lane, contact: Contact, error: ChannelError, backoff: Backoff, *, maybe: bool
     ) -> float:
-        part_id = entry.part.part_id
+        entry, part_id = lane.head, lane.head.part.part_id
         floor = error.retry_after_seconds if isinstance(error, UnreachableError) else 0.0
         seconds = backoff.next_seconds(floor)
         await self._store.do(Later(part_id, unix_ms(self._clock.now()) + int(seconds * 1000), maybe))
         if backoff.failures == 1:
             self._log.info("delivery.later", part=part_id, seconds=round(seconds, 1), reason=str(error))
-        if not floor:  # what asks for a wait is there; that it does its work is shown by what it takes
+        if floor:
+            lane.free_at = self._clock.monotonic() + seconds
+        else:  # what asks for a wait is there; that it does its work is shown by what it takes
             contact.lost("sending fails; it is tried again")
         if not maybe:
             entry.part = replace(entry.part, state=PartState.PENDING)

@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 from bridge.clock import Clock
 from bridge.ids import PartId
@@ -29,12 +30,16 @@ class Entry:
 
 
 class Lane:
-    """Served while its head can be sent; at rest while there is no way out for it."""
+    """Served while its head can be sent; at rest while there is no way out for it.
+
+    ``free_at``: until then, by the monotonic clock, the platform asked to be sent nothing more.
+    """
 
     def __init__(self, to: str) -> None:
         self.to = to
         self.entries: deque[Entry] = deque()
         self.is_served = False
+        self.free_at = -inf
         self._stirred = asyncio.Event()
 
     @property

@@ -580,7 +580,7 @@ async def test_what_a_platform_says_is_stored_though_it_is_no_text(tmp_path: Pat
 
 async def test_dropped_parts_are_not_sent_and_what_waits_behind_them_goes_out_at_once(tmp_path: Path) -> None:
     async with desk(tmp_path) as here:
-        here.channel.script["a"] = [UnreachableError("throttled", retry_after_seconds=500)]
+        here.channel.script["a"] = [UnreachableError("down")]
         await here.post("a", "one " * 60)
         await here.post("a", "two")
         here.delivery.drop(MessageId("nobody's"))
@@ -589,6 +589,39 @@ async def test_dropped_parts_are_not_sent_and_what_waits_behind_them_goes_out_at
         here.delivery.drop_reply(here.seen[0].reply_id)
         await settle()
         assert here.channel.texts()[1:] == ["two"]
+
+
+async def test_what_waits_behind_dropped_parts_does_not_undercut_the_wait_that_was_asked_for_case_46(
+    tmp_path: Path,
+) -> None:
+    async with desk(tmp_path) as here:
+        here.channel.script["a"] = [UnreachableError("throttled", retry_after_seconds=500)]
+        await here.post("a", "one")
+        await here.post("a", "two")
+        here.delivery.drop_reply(here.seen[0].reply_id)
+        await here.clock.advance(499)
+        assert here.channel.texts() == ["one"]
+        await here.clock.advance(2)
+        assert here.channel.texts() == ["one", "two"]
+
+
+async def test_what_is_too_old_is_given_up_while_the_platform_s_wait_still_runs_and_undercuts_nothing(
+    tmp_path: Path,
+) -> None:
+    async with desk(tmp_path) as here:
+        throttled = UnreachableError("throttled", retry_after_seconds=80_000)
+        here.channel.script["a"] = [throttled, throttled]
+        await here.post("a", "one")
+        await here.clock.advance(80_002)  # asked to wait once more, until after its time
+        await here.post("a", "two")
+        assert here.channel.texts() == ["one", "one"]
+        await here.clock.advance(6397)
+        assert await counts(here) == (2, 0, 0)
+        await here.clock.advance(1)
+        assert await counts(here) == (1, 1, 1)
+        assert here.channel.texts() == ["one", "one"]
+        await here.clock.advance(80_000)
+        assert here.channel.texts()[2:] == ["two"]
 
 
 async def test_a_part_that_is_dropped_on_its_way_is_not_tried_again(tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ def examined(where: Home) -> Finding:
         text = f"{unit.path} is not what would be installed now: the program or folders are others"
         return warning("service", text, f"install it again: {install}")
     if (active := systemd.says("is-active", unit.name)) != "active":
-        log, again = f"journalctl --user -u {unit.name} -n 50", f"systemctl --user restart {unit.name}"
-        return fault("service", f"{unit.name} is {active}", f"see why: {log}; then: {again}")
+        again = f"systemctl --user restart {unit.name}"
+        return fault("service", f"{unit.name} is {active}", f"{systemd.why(unit.name)}; then: {again}")
     if (enabled := systemd.says("is-enabled", unit.name)) != "enabled":
         return warning("service", f"{unit.name} runs and is {enabled}", f"have it started: {install}")
     if not systemd.lingers():

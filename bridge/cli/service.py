@@ -56,8 +56,8 @@ def run_install(args: argparse.Namespace) -> int:
         systemd.systemctl(*words)
     log = f"journalctl --user -u {unit.name}"
     if not _started(where, unit.name):
-        why = _why(unit.name)
-        raise systemd.ServiceError(f"{unit.path} is installed, but the daemon does not answer: {why}")
+        text = f"{unit.path} is installed, but the daemon does not answer: {systemd.why(unit.name)}"
+        raise systemd.ServiceError(text)
     print(f"{unit.path}: installed and running; its log: {log}")
     if not systemd.lingers():
         print("it stops when you log out; to keep it: loginctl enable-linger")
@@ -118,14 +118,6 @@ def answers(where: Home) -> bool:
     except BridgeError:
         return True
     return True
-
-
-def _why(name: str) -> str:
-    from bridge.cli import systemd
-
-    if systemd.is_sandboxed(name):
-        return f"see why: journalctl --user -u {name}"
-    return "this system allows it no sandbox: docs/install.md says how to do without, or how to allow it"
 
 
 def _started(where: Home, name: str) -> bool:

@@ -64,6 +64,13 @@ def is_sandboxed(name: str) -> bool:
     return done.stdout.strip() not in NO_SANDBOX
 
 
+def why(name: str) -> str:
+    """Where it is said why the unit does not run."""
+    if is_sandboxed(name):
+        return f"see why: journalctl --user -u {name} -n 50"
+    return "this system allows it no sandbox: docs/install.md says how to do without, or how to allow it"
+
+
 def lingers() -> bool:
     """Whether this user's services run while nobody is logged in; True where that cannot be told."""
     if not shutil.which("loginctl"):

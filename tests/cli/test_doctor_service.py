@@ -40,6 +40,12 @@ def test_a_shell_with_another_path_is_no_reason_to_install_it_again(
     assert examined(where).level is Level.GOOD
 
 
+def test_where_it_may_have_no_sandbox_the_cure_is_in_the_documents(where: Home, systemd: FakeSystemd) -> None:
+    systemd.say(active="activating", status="217")
+    found = examined(where)
+    assert (found.level, "docs/install.md" in found.cure) == (Level.FAULT, True)
+
+
 def test_none_is_no_fault(where: Home) -> None:
     service_unit.unit_of(where).path.unlink()
     found = examined(where)

@@ -40,9 +40,11 @@ def test_a_unit_without_its_sandbox_is_known_by_its_status(
 ) -> None:
     fake = with_systemd(tmp_path, monkeypatch)
     assert systemd.is_sandboxed("turnbridge")
+    assert systemd.why("turnbridge") == "see why: journalctl --user -u turnbridge -n 50"
     for status in ("217", "226"):
         fake.say(status=status)
         assert not systemd.is_sandboxed("turnbridge")
+        assert "no sandbox: docs/install.md" in systemd.why("turnbridge")
 
 
 def test_what_it_refuses_is_told_in_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

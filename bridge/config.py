@@ -17,6 +17,7 @@ from bridge.tables import TableError, parse, validate
 
 Positive = Annotated[int, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+LEAST_CONTEXT_TOKENS = 11_264  # 10240 are kept for the answer, and as the estimate may be wrong
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")
 _MCP_NAME = re.compile(r"[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*")
 _SECRET = re.compile(r"auth|token|secret|passw|cookie|key", re.IGNORECASE)
@@ -120,10 +121,21 @@ class LimitsTable(Table):
     reply_files: Positive = 8
 
 
+def _context(value: int) -> int:
+    if value < LEAST_CONTEXT_TOKENS:
+        raise ValueError(
+            f"must be at least {LEAST_CONTEXT_TOKENS}: for a model that takes less, set context_tokens of "
+            "its [agents.…] table"
+        )
+    return value
+
+
 class SessionsTable(Table):
     """``[sessions]``: the figures of ``session.started``, and the policy of sessions without a channel."""
 
-    context_max_tokens: Annotated[int, Field(ge=11_264)] = 128_000  # 10240 are kept for answer and margin
+    context_max_tokens: Annotated[
+        int, AfterValidator(_context), Field(json_schema_extra={"minimum": LEAST_CONTEXT_TOKENS})
+    ] = 128_000
     max_server_frame_bytes: Annotated[int, Field(ge=65_536)] = 8_388_608
     max_transcript_bytes: Positive = 8_388_608
     max_transcript_items: Positive = 10_000

@@ -39,6 +39,10 @@ def test_tables_of_accounts_and_agents_stay_raw(tmp_path: Path) -> None:
         ("[limits]\nturns = 0\n", "limits.turns: must be greater than 0"),
         ("[limits]\nowner_turns = -1\n", "limits.owner_turns: must be greater than or equal to 0"),
         ("[limits]\nturn_seconds = inf\n", "limits.turn_seconds: must be a finite number"),
+        (
+            "[sessions]\ncontext_max_tokens = 8192\n",
+            "must be at least 11264: for a model that takes less, set",
+        ),
         ("[sessions]\nmax_server_frame_bytes = 1\n", "must be greater than or equal to 65536"),
         ("[log]\nlevel = 'loud'\n", "log.level: must be 'debug', 'info', 'warning' or 'error'"),
         ("[channels.x]\nenabled = true\n", "channels.x.enabled: must be a table"),

@@ -131,11 +131,13 @@ class AgentError(BridgeError):
 
 
 class Sink(Protocol):
-    async def begin(self, system: str = "") -> tuple[HistoryEntry, ...]:
+    async def begin(self, system: str = "", room_tokens: int = 0) -> tuple[HistoryEntry, ...]:
         """Begin a step: the messages that fit the context beside ``system`` and the tools, oldest first.
 
-        The turn's own are among them: its question always, and its steps so far. What does not fit gives way
-        to a note at the beginning. An agent that keeps its own context need not ask.
+        ``room_tokens`` is what the agent's model takes of all that, where it is less than the session's
+        context; 0: it is not. The turn's own are among them: its question always, and its steps so far.
+        What does not fit gives way to a note at the beginning. An agent that keeps its own context need not
+        ask.
 
         Raises:
             AgentError: ``context_limit``, or ``step_limit``: the turn has had all its steps.

@@ -12,6 +12,10 @@ from bridge.tools.contract import Tool
 
 RESERVE_TOKENS = 8192  # for the answer
 MARGIN_TOKENS = 2048  # by which the estimate may be wrong
+FULL = (
+    "instructions and tools alone fill what the model reads at once: give it more (context_tokens of its "
+    "profile, or sessions.context_max_tokens), or fewer tools"
+)
 _MESSAGE_TOKENS = 4  # of a message beside its words
 _TOKEN_BYTES = 3
 
@@ -33,10 +37,15 @@ def entry_tokens(entry: HistoryEntry) -> int:
     return tokens(size)
 
 
-def budget(max_tokens: int, system: str, tools: Iterable[Tool]) -> int:
-    """The tokens that are left for messages beside ``system`` and the ``tools``; maybe none."""
-    kept = RESERVE_TOKENS + MARGIN_TOKENS + sum(_tool_tokens(tool) for tool in tools)
-    return max_tokens - kept - (tokens(len(system.encode(errors="replace"))) if system else 0)
+def budget(max_tokens: int, system: str, tools: Iterable[Tool], room_tokens: int = 0) -> int:
+    """The tokens that are left for messages beside ``system`` and the ``tools``; maybe none.
+
+    All of these have what a context of ``max_tokens`` leaves, and no more than ``room_tokens`` where given.
+    """
+    room = max_tokens - RESERVE_TOKENS - MARGIN_TOKENS
+    room = min(room, room_tokens) if room_tokens else room
+    room -= sum(_tool_tokens(tool) for tool in tools)
+    return room - (tokens(len(system.encode(errors="replace"))) if system else 0)
 
 
 def _tool_tokens(tool: Tool) -> int:
@@ -65,8 +74,10 @@ def select(entries: Sequence[HistoryEntry], sizes: Sequence[int], room: int) -> 
     of the ``entries``, of which one is the user's.
 
     Raises:
-        AgentError: ``context_limit``: the newest user message alone does not fit.
+        AgentError: ``context_limit``: the newest user message alone does not fit, or nothing does.
     """
+    if room <= 0:
+        raise AgentError("context_limit", FULL)
     before = sum(sizes)
     if before <= room:
         return Selection(tuple(entries), 0, before, before)

@@ -43,18 +43,19 @@ class TurnRun:
             await self.completed("".join(self._preview))
         self.usage = usage
 
-    async def begin(self, system: str = "") -> tuple[HistoryEntry, ...]:
+    async def begin(self, system: str = "", room_tokens: int = 0) -> tuple[HistoryEntry, ...]:
         self.scope.check()
         context, turn = self.scope.context, self.scope.entries
         self._steps += 1
-        most = context.services.table.max_steps
-        if self._steps > most:
+        steps = context.services.table.max_steps
+        if self._steps > steps:
             raise AgentError(
-                "step_limit", f"the turn took {most} steps and was not done: ask for less at once"
+                "step_limit", f"the turn took {steps} steps and was not done: ask for less at once"
             )
         async for text in self.scope.steering.taken():
             self.scope.add(HistoryEntry(role=Role.USER, text=text))
-        room = budget(context.services.table.context_max_tokens, system, context.tools.values())
+        most = context.services.table.context_max_tokens
+        room = budget(most, system, context.tools.values(), room_tokens)
         sizes = [*context.history.tokens, *self.scope.tokens]
         chosen = select([*context.history.entries, *turn], sizes, room)
         if chosen.removed:

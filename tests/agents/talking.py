@@ -67,7 +67,7 @@ class Talked:
     def answer(self) -> str:
         return self.steps[-1]
 
-    async def begin(self, system: str = "") -> tuple[HistoryEntry, ...]:
+    async def begin(self, system: str = "", room_tokens: int = 0) -> tuple[HistoryEntry, ...]:
         self.begun += 1
         return (*self.history, HistoryEntry(role=Role.USER, text="now"))
 

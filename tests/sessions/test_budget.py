@@ -49,6 +49,18 @@ def test_the_budget_is_what_answer_margin_system_prompt_and_tools_leave() -> Non
     assert 117_760 - budget(128_000, "", [Wait(FakeClock())] * 2) == 2 * one
 
 
+def test_a_model_that_takes_less_than_the_session_s_context_has_less_for_messages() -> None:
+    assert budget(128_000, "x" * 300, [], 2816) == 2816 - 104
+    assert budget(12_000, "", [], 5000) == 12_000 - RESERVE_TOKENS - MARGIN_TOKENS
+
+
+@pytest.mark.parametrize("room", [0, -500])
+def test_where_instructions_and_tools_leave_nothing_a_larger_context_is_asked_for(room: int) -> None:
+    with pytest.raises(AgentError, match="instructions and tools alone fill") as error:
+        chosen([user("hi")], room)
+    assert error.value.code == "context_limit"
+
+
 def test_what_fits_is_left_as_it_is() -> None:
     entries = [user("a"), *said("b", "1"), user("c")]
     selection = select(entries, [*map(entry_tokens, entries)], size(entries))

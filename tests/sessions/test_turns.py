@@ -175,6 +175,21 @@ async def test_each_step_is_chosen_for_with_the_results_of_this_turn() -> None:
         assert [entry.text[:2] for entry in seen[-1]][1:] == ["go", "2 ", "3 "]
 
 
+async def test_an_agent_whose_model_takes_less_is_shown_less() -> None:
+    seen = []
+
+    async def small(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        seen.append(await sink.begin(room_tokens=2048))
+        await sink.completed("said")
+        return AgentUsage(steps=1)
+
+    async with serving(ScriptedAgent(go=small)) as server:
+        client = await server.session()
+        await client.turn("go " + "a" * 6000)
+        assert len(compactions(await client.turn("go"))) == 1
+        assert sum(len(entry.text) for entry in seen[-1]) < 6000
+
+
 async def test_a_message_that_alone_does_not_fit_fails_its_turn() -> None:
     async with serving(ScriptedAgent(), table=SMALL) as server:
         client = await server.session()

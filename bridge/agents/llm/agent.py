@@ -71,7 +71,7 @@ class Llm:
         model, bill = self._chosen(turn), Bill(self._settings)
         working = _Turn(turn, await self._system(turn), model, self._settings.image_pixels)
         while True:
-            entries = await sink.begin(working.system)
+            entries = await sink.begin(working.system, self._settings.room_tokens)
             answer = await self._ask(working, entries, sink.delta)
             bill.add(model, answer.response)
             sink.used(bill.usage)
@@ -91,7 +91,7 @@ class Llm:
             question = Question(model, system, messages(entries, {}, None, with_paths=False))
             return self._settled(await self._asking.ask(question, _say_nothing)).text
 
-        return await sum_up(history, ask)
+        return await sum_up(history, ask, self._settings.room_tokens)
 
     async def diagnose(self) -> Sequence[Finding]:
         """See ``Diagnoses``."""

@@ -21,15 +21,18 @@ Ask = Callable[[str, str], Awaitable[str]]
 """Asks the model, under a system prompt, and returns its answer."""
 
 
-async def sum_up(history: Sequence[HistoryEntry], ask: Ask) -> str:
+async def sum_up(history: Sequence[HistoryEntry], ask: Ask, room_tokens: int = 0) -> str:
     """What stands for ``history``; raises AgentError.
 
     Pieces are added to the summary so far one by one, and halved as long as the model finds them too long.
+    ``room_tokens`` is what the model takes in, of which a character is one at the most; 0: not known.
     """
-    rest, size, summary = transcript(history), PIECE_CHARACTERS, ""
+    rest, size, most, summary = transcript(history), PIECE_CHARACTERS, SUMMARY_CHARACTERS, ""
+    if room_tokens:  # half for a piece, a quarter for the summary so far, the rest for the task
+        size, most = min(size, room_tokens // 2), min(most, room_tokens // 4)
     while rest:
         try:
-            summary = _cut(await ask(SYSTEM, _task(summary, rest[:size])))
+            summary = (await ask(SYSTEM, _task(summary, rest[:size]))).strip()[:most]
         except AgentError as error:
             if error.code != "context_limit" or size <= LEAST_CHARACTERS:
                 raise
@@ -60,7 +63,3 @@ def _lines(entry: HistoryEntry) -> list[str]:
 def _task(summary: str, piece: str) -> str:
     before = f"The summary so far:\n{summary}\n\nWhat came next:\n" if summary else "The conversation:\n"
     return f"{before}{piece}\n\nWrite the summary of all of it."
-
-
-def _cut(text: str) -> str:
-    return text.strip()[:SUMMARY_CHARACTERS]

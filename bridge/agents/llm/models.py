@@ -92,8 +92,8 @@ def model_settings(settings: LlmSettings) -> ModelSettings:
     asked = ModelSettings()
     if settings.temperature != "default":
         asked["temperature"] = settings.temperature
-    if settings.max_output_tokens:
-        asked["max_tokens"] = settings.max_output_tokens
+    if settings.answer_tokens:
+        asked["max_tokens"] = settings.answer_tokens
     if settings.provider == "anthropic":
         asked["cache"] = True  # others do so unasked
     if settings.thinking != "default":

@@ -17,6 +17,10 @@ Thinking = Literal["default", "off", "minimal", "low", "medium", "high", "xhigh"
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
+LEAST_CONTEXT_TOKENS = 2048
+RESERVE_TOKENS, MARGIN_TOKENS = 8192, 2048
+"""At most so much of the model's context is kept for its answer, and as the estimate may be wrong."""
+
 _LOCAL_NAME = re.compile(r"localhost|[^.]+|.+\.(?:local|lan|internal|localhost)")
 
 
@@ -85,7 +89,10 @@ class KeyPlace(BaseModel):
 
 
 class LlmSettings(AgentSettings):
-    """Prices are US dollars for a million tokens. ``max_output_tokens`` 0: as the provider has it."""
+    """Prices are US dollars for a million tokens. ``max_output_tokens`` 0: as the provider has it.
+
+    ``context_tokens`` is what the model takes, its answer included; 0: more than the session's.
+    """
 
     model: Annotated[str, Field(min_length=1, max_length=200)]
     models: Annotated[tuple[str, ...], AfterValidator(_names)] = ()
@@ -96,6 +103,7 @@ class LlmSettings(AgentSettings):
     instructions: Annotated[str, Field(max_length=32_768)] = ""
     temperature: Annotated[float, Field(ge=0, le=2)] | Literal["default"] = "default"
     max_output_tokens: Annotated[int, Field(ge=0)] = 0
+    context_tokens: Annotated[int, Field(ge=0)] = 0
     thinking: Thinking = "default"
     images: bool | Literal["auto"] = "auto"
     image_pixels: Annotated[int, Field(ge=256, le=4096)] = 2048  # of the longer side, as it is shown
@@ -113,11 +121,27 @@ class LlmSettings(AgentSettings):
             raise ValueError("the provider compatible needs a base_url")
         if (self.price_input == "auto") != (self.price_output == "auto"):
             raise ValueError("price_input and price_output belong together: set both, or none")
+        if 0 < self.context_tokens < LEAST_CONTEXT_TOKENS:
+            raise ValueError(f"context_tokens must be at least {LEAST_CONTEXT_TOKENS}, or 0")
+        if self.context_tokens and self.max_output_tokens > self.context_tokens // 2:
+            raise ValueError("max_output_tokens may be half of context_tokens at the most")
         return self
 
     @property
     def address(self) -> str:
         return self.base_url or PRESETS[self.provider].base_url
+
+    @property
+    def answer_tokens(self) -> int:
+        """What an answer may have: a share of the model's context, where that is told; 0 is no limit."""
+        return self.max_output_tokens or min(RESERVE_TOKENS, self.context_tokens // 4)
+
+    @property
+    def room_tokens(self) -> int:
+        """What the model's context leaves beside its answer, as an estimate may be wrong; 0: not told."""
+        return self.context_tokens and (
+            self.context_tokens - self.answer_tokens - min(MARGIN_TOKENS, self.context_tokens // 16)
+        )
 
     @property
     def usual_env(self) -> str:

@@ -29,7 +29,7 @@ class Heard(Talked):
     question = ""
     added: tuple[str, ...] = ()
 
-    async def begin(self, system: str = "") -> tuple[HistoryEntry, ...]:
+    async def begin(self, system: str = "", room_tokens: int = 0) -> tuple[HistoryEntry, ...]:
         asked = [HistoryEntry(role=Role.USER, text=text) for text in (self.question, *self.added)]
         return (*self.history, *asked)
 

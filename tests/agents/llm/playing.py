@@ -62,6 +62,7 @@ class Played:
         self.tools = tools
         self.entries = list(entries)
         self.systems: list[str] = []
+        self.rooms: list[int] = []
         self.deltas: list[str] = []
         self.steps: list[str] = []
         self.results: list[ToolResult] = []
@@ -73,8 +74,9 @@ class Played:
     def answer(self) -> str:
         return self.steps[-1]
 
-    async def begin(self, system: str = "") -> tuple[HistoryEntry, ...]:
+    async def begin(self, system: str = "", room_tokens: int = 0) -> tuple[HistoryEntry, ...]:
         self.systems.append(system)
+        self.rooms.append(room_tokens)
         return tuple(self.entries)
 
     async def delta(self, text: str) -> None:

@@ -257,6 +257,14 @@ async def test_cancelling_hangs_up_and_calls_nothing_more() -> None:
     assert running.cancelled()
 
 
+async def test_a_small_model_is_shown_what_it_takes_and_writes_its_share() -> None:
+    async with playing(says("a"), says("b"), context_tokens=4096) as player:
+        assert (await player.say()).rooms == [2816]
+        assert player.server.last["max_tokens"] == 1024
+        history = [HistoryEntry(role=Role.USER, text="x" * 1400)]
+        assert await player.agent.compact(player.turn(), history) == "b"
+
+
 async def test_a_history_is_summed_up_by_the_model_that_was_chosen() -> None:
     history = [user("my name is Ann"), HistoryEntry(role=Role.ASSISTANT, text="hello")]
     async with playing(says("Ann said ", "hello."), models=("large",)) as player:

@@ -54,6 +54,18 @@ async def test_a_short_history_is_summed_up_at_once() -> None:
     assert model.tasks == ["The conversation:\nPerson: a\n\nWrite the summary of all of it."]
 
 
+async def test_pieces_and_summaries_fit_a_small_model() -> None:
+    tasks: list[str] = []
+
+    async def ask(system: str, text: str) -> str:
+        tasks.append(text)
+        return "总" * 5000
+
+    assert await sum_up([user("字" * 3000)], ask, 1408) == "总" * 352
+    assert max(map(len, tasks)) < 1408 - 200
+    assert sum(task.count("字") for task in tasks) == 3000
+
+
 async def test_a_long_one_is_summed_up_in_pieces_and_nothing_is_lost() -> None:
     model = Model(most=10_000)
     text = "".join(f"{at:06d} " for at in range(6000))

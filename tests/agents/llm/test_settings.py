@@ -34,8 +34,26 @@ def test_the_default_model_is_the_first_to_choose() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "answer", "room"),
+    [
+        ({}, 0, 0),
+        ({"max_output_tokens": 400}, 400, 0),
+        ({"context_tokens": 2048}, 512, 1408),
+        ({"context_tokens": 4096}, 1024, 2816),
+        ({"context_tokens": 4096, "max_output_tokens": 400}, 400, 3440),
+        ({"context_tokens": 131_072}, 8192, 120_832),
+    ],
+)
+def test_a_small_context_is_shared_by_the_answer_and_what_is_read(given: Any, answer: int, room: int) -> None:
+    found = settings(**given)
+    assert (found.answer_tokens, found.room_tokens) == (answer, room)
+
+
+@pytest.mark.parametrize(
     "given",
     [
+        {"context_tokens": 2047},
+        {"context_tokens": 4096, "max_output_tokens": 2049},
         {"model": ""},
         {"models": ("a", "a")},
         {"models": (" ",)},

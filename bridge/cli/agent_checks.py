@@ -120,7 +120,7 @@ def voice(where: Home, config: Config) -> Iterator[Finding]:
     else:
         yield good("voice", f"transcribed at {config.voice.base_url}")
     if not (find_spec("av") and find_spec("pysilk")):
-        cure = "pip install 'turnbridge[voice]'"
+        cure = "pip install '.[voice]' in a clone"
         yield warning("voice", "voice in SILK and AMR, as WeChat has it, is not transcribed", cure)
 
 

@@ -74,7 +74,7 @@ class Transcriber:
                     return await self._asked(target, "voice.wav", "audio/wav")
                 case code if code == LACKING:
                     raise ConfigError(
-                        "SILK and AMR are decoded with the extra: pip install 'turnbridge[voice]'"
+                        "SILK and AMR are decoded with the extra: pip install '.[voice]' in a clone"
                     )
                 case code if code == TOO_LONG:
                     raise UnheardError(f"it is longer than {self.table.max_seconds:g} s")

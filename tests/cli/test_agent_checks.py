@@ -153,7 +153,7 @@ def test_who_transcribes_voice_needs_a_key_and_what_decodes_it(
     found, *more = voice(where, load(where.config))
     assert (found.level, elsewhere(found).level) == (Level.FAULT, Level.WARNING)
     assert found.text == "voice.api_key: the environment has no VOICE_KEY: set it"
-    assert [each.cure for each in more] == ([] if decodes else ["pip install 'turnbridge[voice]'"])
+    assert [each.cure for each in more] == ([] if decodes else ["pip install '.[voice]' in a clone"])
     monkeypatch.setenv("VOICE_KEY", "sk-1")
     found, *_ = voice(where, load(where.config))
     assert (found.level, found.text) == (Level.GOOD, "transcribed at http://127.0.0.1:1/v1")

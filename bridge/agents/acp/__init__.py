@@ -9,7 +9,7 @@ from bridge.agents.acp.settings import AcpSettings
 from bridge.agents.contract import Agent, AgentPlace, AgentSpec
 from bridge.errors import ConfigError
 
-LACKING = "the agent acp needs a library that is not installed: run pip install 'turnbridge[acp]'"
+LACKING = "the agent acp needs a library that is not installed: run pip install '.[acp]' in a clone"
 
 
 def lacks() -> str:
@@ -25,7 +25,7 @@ def create(settings: AcpSettings, place: AgentPlace) -> Agent:
         if error.name is None or error.name.split(".")[0] != "acp":
             raise
         raise ConfigError(
-            f"[agents.{place.name}] needs a library that is not installed: pip install 'turnbridge[acp]'"
+            f"[agents.{place.name}] needs a library that is not installed: pip install '.[acp]' in a clone"
         ) from error
     return Acp(settings, place)
 

@@ -13,7 +13,7 @@ from bridge.agents.llm.key import find_key
 from bridge.agents.llm.settings import LlmSettings
 from bridge.errors import ConfigError
 
-LACKING = "the agent llm needs libraries that are not installed: run pip install 'turnbridge[llm]'"
+LACKING = "the agent llm needs libraries that are not installed: run pip install '.[llm]' in a clone"
 LIBRARIES = ("anthropic", "mcp", "openai", "pydantic_ai")
 
 

@@ -31,7 +31,7 @@ STOP_SECONDS = 3.0
 LOOK_SECONDS = 60.0  # between two looks whether it is still there, and has the same tools
 SETTLE_SECONDS = 0.5  # what changes, often changes more than once
 PROVEN_SECONDS = 60.0  # of connection, after which the waits begin anew
-INSTALL = 'the library for it is not installed: pip install "turnbridge[llm]"'
+INSTALL = "the library for it is not installed: run pip install '.[llm]' in a clone"
 
 log = get_logger(__name__)
 

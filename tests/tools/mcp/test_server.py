@@ -149,7 +149,7 @@ async def test_without_the_library_it_says_what_to_install(
 
     monkeypatch.setattr(servers, "import_module", missing)
     async with running(offering(tmp_path), tmp_path) as here:
-        assert "turnbridge[llm]" in (await here.until(State.FAILED)).reason
+        assert "pip install '.[llm]' in a clone" in (await here.until(State.FAILED)).reason
 
 
 async def test_one_that_never_gets_ready_is_left_in_time(tmp_path: Path) -> None:

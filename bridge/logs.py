@@ -75,10 +75,12 @@ def register_secret(value: str) -> None:
 
 def register_passing(value: str) -> None:
     """As ``register_secret``, for what comes anew again and again: only the newest 4096 are remembered."""
+    if value in _passing:  # as nearly always: each poll bears the same
+        _passing.move_to_end(value)
+        return
     if len(value) < SHORTEST_SECRET:
         return
     _passing[value] = None
-    _passing.move_to_end(value)
     _find_by_start(value)
     if len(_passing) > PASSING_KEPT:
         oldest, _ = _passing.popitem(last=False)

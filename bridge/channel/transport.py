@@ -7,7 +7,7 @@ same reason a library's error, which may hold the address, is cut off with ``fro
 import asyncio
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar, cast
@@ -117,17 +117,22 @@ class Stream:
             TooLargeError: more than ``max_bytes`` came or were announced.
             UnreachableError, OutcomeUnknownError: the connection broke.
         """
-        seen = self.size or 0
-        if seen <= max_bytes:
-            seen = 0
-            try:
-                async for chunk in self._response.content.iter_any():
-                    seen += len(chunk)
-                    if seen > max_bytes:
-                        break
-                    yield chunk
-            except _THEIRS as error:
-                raise ours(error, self.method, self.host) from None
+        self._check(self.size or 0, max_bytes)
+        seen = 0
+        while chunk := await self._chunk(seen, max_bytes):
+            seen += len(chunk)
+            yield chunk
+
+    async def _chunk(self, seen: int, max_bytes: int) -> bytes:
+        """The next piece, after ``seen`` bytes; empty at the end; errors as ``chunks``."""
+        try:
+            chunk = await self._response.content.readany()
+        except _THEIRS as error:
+            raise ours(error, self.method, self.host) from None
+        self._check(seen + len(chunk), max_bytes)
+        return chunk
+
+    def _check(self, seen: int, max_bytes: int) -> None:
         if seen > max_bytes:
             self._response.close()
             raise TooLargeError(f"{self.method} {self.host}: over {max_bytes} bytes")
@@ -139,13 +144,13 @@ class Stream:
             As ``chunks``.
         """
         raw = bytearray()
-        async with aclosing(self.chunks(max_bytes)) as chunks:
-            try:
-                async for chunk in chunks:
-                    raw += chunk
-            except ChannelError:
-                if not cut:
-                    raise
+        try:
+            self._check(self.size or 0, max_bytes)
+            while chunk := await self._chunk(len(raw), max_bytes):
+                raw += chunk
+        except ChannelError:
+            if not cut:
+                raise
         return bytes(raw)
 
     async def answer(self, max_bytes: int = MAX_ANSWER_BYTES, cut: bool = False) -> HttpAnswer:

@@ -33,7 +33,7 @@ def test_what_must_be_installed_is_said_before_anything_is_asked_in_vain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(llm, "LIBRARIES", ("no_such_library",))
-    with pytest.raises(ConfigError, match=r"^agent: .*pip install 'turnbridge\[llm\]'"):
+    with pytest.raises(ConfigError, match=r"^agent: .*pip install '\.\[llm\]'"):
         chosen("agent=llm")
     with pytest.raises(ConfigError, match=r"^agent: choose one of"):
         chosen("agent=nobody")

@@ -75,7 +75,7 @@ async def test_an_endpoint_that_is_not_there_and_a_kind_that_is_none(spoken: Pat
 @pytest.mark.parametrize(
     ("code", "error", "words"),
     [
-        (LACKING, ConfigError, r"pip install 'turnbridge\[voice\]'"),
+        (LACKING, ConfigError, r"pip install '\.\[voice\]'"),
         (TOO_LONG, UnheardError, "longer than 600 s"),
         (FAILED, UnheardError, "cannot be decoded"),
     ],

@@ -34,5 +34,5 @@ def test_without_its_library_it_says_what_to_install(
         return real(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(error, match="turnbridge\\[acp\\]" if error is ConfigError else missing):
+    with pytest.raises(error, match="\\.\\[acp\\]" if error is ConfigError else missing):
         SPEC.create(SETTINGS, PLACE)

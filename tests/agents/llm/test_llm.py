@@ -39,7 +39,7 @@ def test_missing_libraries_are_told_with_how_to_get_them(
     place: AgentPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "bridge.agents.llm.agent", None)
-    with pytest.raises(ConfigError, match=r"pip install 'turnbridge\[llm\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[llm\]'"):
         llm.create(LOCAL, place)
 
 

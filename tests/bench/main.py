@@ -57,7 +57,8 @@ the lowest and the highest of them. The last column holds for the machine of thi
   0.7 for 64 KiB of Chinese and for code. So these two rows are told, and nothing is owed by them.
 - **P8, P9**: a daemon with a thousand accounts of a polled channel that is installed beside it, each in a
   long poll of 25 s, less one with none; against a task for each in an aiohttp client that is tuned for it and
-  does nothing with what it gets. The processor time is that of one poll's length, all threads counted.
+  does nothing with what it gets. The processor time is that of one poll's length, all threads counted, by
+  the process's own clock, which is fine, and not by /proc's ticks of 10 ms.
 - **P10**: whole commands, process start included; `status` asks a running daemon.
 - **P11**: from starting the process until its port accepts a connection, on a home that exists.
 - **P12**: resident memory two seconds after the start, every registered channel with one account that has

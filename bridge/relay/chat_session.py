@@ -12,7 +12,7 @@ from bridge.errors import SessionError
 from bridge.ids import ConversationKey
 from bridge.protocol import ours
 from bridge.relay import turn
-from bridge.relay.session import Authority, Session, attach_session, open_session
+from bridge.relay.session import Authority, RefusedError, Session, attach_session, open_session
 from bridge.relay.work import Work
 from bridge.store.contract import (
     BindSession,
@@ -54,8 +54,8 @@ class ChatSession:
         What was chosen in a conversation with tools holds, whatever is set.
 
         Raises:
-            ChoiceGoneError: it cannot.
-            SessionError: the server refuses, or is gone.
+            ChoiceGoneError: it cannot, and is forgotten.
+            SessionError: the server refuses, or is gone; a choice that lacks something for now stays.
         """
         chosen = await self.chosen() if authority.tools else Chosen()
         if chosen == Chosen():
@@ -68,6 +68,13 @@ class ChatSession:
             await self._ready(authority)  # or that is not what is wrong
             await self._work.store.do(Choose(self._work.account, self._key, Chosen()))
             raise ChoiceGoneError("what was chosen in the chat is not there any more", error.code) from error
+
+    async def ready_to_choose(self, authority: Authority) -> Session:
+        """As ``ready``, for a choice anew: where what was chosen cannot be used, as it is set."""
+        try:
+            return await self.ready(authority)
+        except (ChoiceGoneError, RefusedError):
+            return await self._ready(authority)
 
     async def chosen(self) -> Chosen:
         """What was chosen in the conversation."""

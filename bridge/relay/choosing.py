@@ -14,7 +14,7 @@ from bridge.channel.text import clean, defuse_mentions, truncate
 from bridge.errors import SessionError
 from bridge.ids import ConversationKey
 from bridge.protocol import ours
-from bridge.relay.chat_session import ChatSession, ChoiceGoneError
+from bridge.relay.chat_session import ChatSession
 from bridge.relay.choices import ChoiceName, Command
 from bridge.relay.session import RefusedError, Session
 from bridge.relay.texts import Language, Text, say
@@ -49,7 +49,7 @@ class Choosing:
         Raises:
             SessionError: the session broke, or could not be opened.
         """
-        session = await self._session()
+        session = await self._chat.ready_to_choose(self._authority)
         try:
             match command.name:
                 case ChoiceName.COMPACT:
@@ -59,12 +59,6 @@ class Choosing:
             return await self._choose(session, command, language)
         except RefusedError as error:
             return say(Text.CHOICE_REFUSED, language, problem=_shown(error.why, PROBLEM_BYTES))
-
-    async def _session(self) -> Session:
-        try:
-            return await self._chat.ready(self._authority)
-        except ChoiceGoneError:  # it is chosen no more, and this is about to choose
-            return await self._chat.ready(self._authority)
 
     async def _choose(self, session: Session, command: Command, language: Language) -> str:
         told = await session.configure()

@@ -20,7 +20,7 @@ from bridge.relay.choosing import Choosing
 from bridge.relay.live import Sees
 from bridge.relay.queue import Queue, together
 from bridge.relay.replies import Replies
-from bridge.relay.session import Authority, Ended, Session, TurnResult, attach_session
+from bridge.relay.session import Authority, Ended, RefusedError, Session, TurnResult, attach_session
 from bridge.relay.settle import settled
 from bridge.relay.texts import Text
 from bridge.relay.work import Message, Work
@@ -412,10 +412,7 @@ class Conversation:
             await self._replies.answer(members, result)
         else:
             self._work.release([file.path for file in result.files])
-            if result.cure and self._work.policy.is_owner(working.message.inbound):
-                await self._end(working, Text.SETUP, cure=result.cure)
-            else:
-                await self._end(working, Text.FAILURE)
+            await self._end_failed(working, result.cure)
 
     async def _failed(self, working: Working, error: SessionError | TimeoutError) -> None:
         self._work.log.warning(
@@ -423,7 +420,14 @@ class Conversation:
         )
         if isinstance(error, TimeoutError) or not error.code:
             await self._session.close()
-        await self._end(working, Text.CHOICE_GONE if isinstance(error, ChoiceGoneError) else Text.FAILURE)
+        await self._end_failed(working, error.cure if isinstance(error, RefusedError) else "", error)
+
+    async def _end_failed(self, working: Working, cure: str, error: Exception | None = None) -> None:
+        """The owner is told what they can do about it."""
+        if cure and self._work.policy.is_owner(working.message.inbound):
+            await self._end(working, Text.SETUP, cure=cure)
+        else:
+            await self._end(working, Text.CHOICE_GONE if isinstance(error, ChoiceGoneError) else Text.FAILURE)
 
     async def _end(self, working: Working, text: Text, **values: object) -> None:
         """End the claims with a fixed text, but for those that were ended early: these have their own."""

@@ -95,11 +95,16 @@ FOR_OWNER = (ours.SIGN_IN_REQUIRED, ours.SETUP_REQUIRED, "context_limit")
 
 
 class RefusedError(SessionError):
-    """The server refused to change a session; ``why`` is in its words, for the owner alone."""
+    """The server refused to start or change a session; ``why`` is in its words, for the owner alone."""
 
     def __init__(self, code: str, why: str) -> None:
         super().__init__(f"the session server refused: {code}", code)
         self.why = why
+
+    @property
+    def cure(self) -> str:
+        """What the owner has to do before it is not refused, "" where nothing is known of that."""
+        return self.why if self.code in FOR_OWNER else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,9 +289,7 @@ class Session:
         while not _answers(event := await self._connection.next(), asked.request_id):
             pass  # what is left of the turn before
         self._asking = False
-        if isinstance(event, ErrorEvent):
-            raise RefusedError(event.code, event.message)
-        return event
+        return _accepted(event)
 
     async def clear(self) -> None:
         """Drop the session's history."""
@@ -332,6 +335,13 @@ class Collector:
         return Used("", self._agent, tokens.input_tokens, tokens.output_tokens, event.cost_micros)
 
 
+def _accepted(event: ours.ServerEvent) -> ours.ServerEvent:
+    """Raises RefusedError."""
+    if isinstance(event, ErrorEvent):
+        raise RefusedError(event.code, event.message)
+    return event
+
+
 async def open_session(
     server: Server, authority: Authority, chat: ours.Chat, keep_asking_seconds: int = 0
 ) -> Session:
@@ -355,7 +365,7 @@ async def open_session(
     async with AsyncExitStack() as exits:
         connection = await _connect(server, exits)
         await connection.send(start)
-        started = expect(await connection.next(), ours.SessionStarted)
+        started = expect(_accepted(await connection.next()), ours.SessionStarted)
         expect(await connection.next(), QueueSnapshot)
         session = Session(connection, exits.pop_all(), SessionId(started.session_id), authority.tools)
         session.chosen = started.chosen or ours.Chosen()

@@ -13,6 +13,7 @@ from bridge.errors import BridgeError, ConfigError
 from bridge.logs import get_logger
 from bridge.paths import Home
 from bridge.profiles import Profile
+from bridge.protocol.ours import SETUP_REQUIRED
 from bridge.sessions.errors import RequestError
 from bridge.sessions.isolate import Isolated
 
@@ -97,13 +98,16 @@ class Agents:
         """The agent ``name``, "" for the default, for a session that has tools or none.
 
         Raises:
-            RequestError: ``invalid_request``: there is no such agent, it cannot be used, or not there.
+            RequestError: ``invalid_request``: there is no such agent, or not for it; ``setup_required``: it
+                cannot be used as long as something lacks.
         """
         try:
             made = await self.make(name or self.default)
         except ConfigError as error:
-            known = ", ".join(self.names())
-            raise RequestError("invalid_request", f"{error}; the agents here: {known}") from error
+            known = self.names()
+            if (name or self.default) in known:
+                raise RequestError(SETUP_REQUIRED, str(error)) from error
+            raise RequestError("invalid_request", f"{error}; the agents here: {', '.join(known)}") from error
         if no_tools and made.own_tools:
             text = f"the agent {made.name} has tools of its own, and this session may have none: take another"
             raise RequestError("invalid_request", text)

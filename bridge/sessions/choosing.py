@@ -31,7 +31,7 @@ async def offered(context: Context) -> Offer:
     """What there is to choose from in the session as it is.
 
     Raises:
-        RequestError: ``invalid_request``: its agent is not there, or not for it.
+        RequestError: as ``Agents.get``: its agent is not there, not for it, or cannot be used now.
     """
     agents, settings = context.services.agents, context.settings
     agent = await agents.get(settings.agent, settings.no_tools)

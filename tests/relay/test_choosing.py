@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import pytest
+
 from bridge.agents.contract import AgentError
 from bridge.agents.echo import Echo
 from bridge.channel import OutboundPart
@@ -26,7 +28,7 @@ from bridge.tools.choose import tools_for
 from tests.relay.harness import NAME, OWNER, FakeHealth, PushedChannel, homes, message, request, setup_for
 from tests.relay.test_conversation import key_of
 from tests.sessions.offering import Offering
-from tests.sessions.wire import Cast, DaemonControl
+from tests.sessions.wire import Cast, DaemonControl, Lacking
 
 en: Callable[..., str] = partial(say, language=Language.EN)
 TOOLS = {"remote_tools": "owner"}
@@ -232,6 +234,40 @@ async def test_a_choice_that_is_gone_keeps_nobody_from_choosing_anew() -> None:
         here.agents = Agents(Cast({"echo": Echo(here.clock), "third": third}), here.home, here.clock)
         await here.start()
         assert await here.asks("/agent third") == en(Text.AGENT_CHOSEN, agent="third", model="small")
+
+
+@pytest.mark.parametrize("again", [True, False])
+async def test_a_chosen_agent_that_lacks_something_for_a_moment_stays_chosen_and_its_lack_is_told(
+    again: bool,
+) -> None:
+    async with room() as here:
+        await here.asks("/agent second")
+        await here.asks("/model big")
+        if not again:
+            await here.asks("/new")
+        await here.stop()
+        cast = Lacking({"echo": Echo(here.clock), "second": here.second}, lacking="second")
+        here.agents = Agents(cast, here.home, here.clock)
+        await here.start()
+        cure = "second is not installed: install it"
+        for _ in range(2):
+            assert await here.asks("hello") == en(Text.SETUP, cure=cure)
+        assert await here.asks("/agent second") == en(Text.CHOICE_REFUSED, problem=cure)
+        assert (await here.asks("/agent")).endswith("1. echo ←\n2. second")
+        cast.lacking = ""
+        assert "hello" in await here.asks("hello")
+        assert (await here.asks("/model")).endswith("2. big (Big one) ←")
+
+
+async def test_who_chose_what_lacks_something_may_choose_anew() -> None:
+    async with room() as here:
+        await here.asks("/agent second")
+        await here.stop()
+        cast = Lacking({"echo": Echo(here.clock), "second": here.second}, lacking="second")
+        here.agents = Agents(cast, here.home, here.clock)
+        await here.start()
+        assert await here.asks("/agent echo") == en(Text.AGENT_CHOSEN, agent="echo", model="echo")
+        assert "hello" in await here.asks("hello")
 
 
 async def test_a_command_waits_for_its_turn_and_ends_none() -> None:

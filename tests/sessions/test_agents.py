@@ -17,7 +17,7 @@ from bridge.sessions import agents as module
 from bridge.sessions.agents import Agents, asked
 from bridge.sessions.errors import RequestError
 from tests.sessions.offering import Offering
-from tests.sessions.wire import Cast, ScriptedAgent, agents_of
+from tests.sessions.wire import Cast, Lacking, ScriptedAgent, agents_of
 
 
 @asynccontextmanager
@@ -70,6 +70,14 @@ async def test_one_that_is_none_or_not_for_this_session_is_refused() -> None:
     assert isinstance(await agents.get("coder"), Offering)
     with pytest.raises(ConfigError):
         await agents.make("nobody")
+
+
+async def test_one_that_lacks_something_for_now_is_told_from_one_that_is_none() -> None:
+    agents = agents_of(ScriptedAgent())
+    agents._profiles = Lacking({"scripted": ScriptedAgent(), "coder": Offering()}, lacking="coder")
+    with pytest.raises(RequestError, match="coder is not installed") as refused:
+        await agents.get("coder")
+    assert refused.value.code == "setup_required"
 
 
 async def test_what_it_runs_is_started_at_the_first_need_once_and_ended_at_the_end() -> None:

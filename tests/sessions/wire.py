@@ -226,6 +226,19 @@ class Cast:
         return Profile(name, spec, AgentSettings())
 
 
+class Lacking(Cast):
+    """Profiles of which one cannot be used right now."""
+
+    def __init__(self, agents: Mapping[str, Agent], lacking: str) -> None:
+        super().__init__(agents)
+        self.lacking = lacking
+
+    def read(self, name: str) -> Profile:
+        if name == self.lacking:
+            raise ConfigError(f"{name} is not installed: install it")
+        return super().read(name)
+
+
 def agents_of(agent: Agent, own_tools: tuple[str, ...] = (), **others: Agent) -> Agents:
     """``agent`` answers by default, as "scripted"."""
     return Agents(Cast({"scripted": agent, **others}, own_tools), Home(Path("/nowhere")), FakeClock())

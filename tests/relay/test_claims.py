@@ -95,7 +95,7 @@ async def test_what_hung_up_and_was_not_stored_is_never_given_to_an_agent() -> N
         faulty.waiting = asyncio.get_running_loop().create_future()  # it never gets to the store
         await hang_up(here, message("m1", "lost"))
         await settle()
-        here.account._run.claims.store = here.store  # type: ignore[union-attr] # it runs
+        here.run.claims.store = here.store
         assert [(await here.push(message(f"n{n}", "x"))).body for n in range(2)] == [b"accepted"] * 2
         assert await here.answered(2) == ["echo: x", "echo: x"]
         assert prompts(here) == ["x", "x"]
@@ -118,7 +118,7 @@ async def test_a_duplicate_that_hung_up_takes_nobody_s_place_and_is_put_together
         await until(lambda: held.started == ["one"])
         await hang_up(here, message("m1", "one"))
         await settle()
-        assert here.account._run.conversations.now(key_of()).running  # type: ignore[union-attr] # it runs
+        assert here.run.conversations.now(key_of()).running
         held.let_go("one")
         assert await here.answered(1) == ["echo: one"]
     held = Held()

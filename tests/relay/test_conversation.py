@@ -164,7 +164,7 @@ class SlowAnswers(Around):
 
 def under(here: Desk, store: Any) -> None:
     """Put another store under the conversations to come of a running account."""
-    conversations = here.account._run.conversations  # type: ignore[union-attr] # it runs
+    conversations = here.run.conversations
     conversations._work = replace(conversations._work, store=store)
 
 
@@ -824,7 +824,7 @@ async def test_a_turn_that_does_not_end_when_cancelled_is_left(monkeypatch: pyte
 async def test_a_message_that_is_taken_back_as_it_gets_to_its_turn_has_none() -> None:
     async def stop(step: Start) -> None:
         if step.message_id == "m1":
-            here.account._run.conversations.by_key[key_of()]._working.stop()  # type: ignore[union-attr] # it runs
+            here.run.conversations.by_key[key_of()]._working.stop()  # type: ignore[union-attr]  # it works on one
 
     async with desk() as here:
         after_starts(here, stop)
@@ -837,8 +837,8 @@ async def test_an_edited_message_takes_its_own_place_and_no_older_edit_undoes_it
     held = Held()
     async with desk(script={"turn": held}) as here:
         await here.push(message("m0", "zero"), message("m1", "one"))
-        conversation = here.account._run.conversations.by_key[key_of()]  # type: ignore[union-attr] # it runs
-        work = here.account._run.work  # type: ignore[union-attr] # it runs
+        conversation = here.run.conversations.by_key[key_of()]
+        work = here.run.work
         for revision, text in ((5, "uno"), (4, "eins")):
             edited = work.claimed(MessageId("m1"), message("m1", text), 0, 0, revision)
             assert conversation.edit(edited) is False
@@ -897,7 +897,7 @@ class Followed(PushedChannel):
 async def test_a_message_can_be_followed_from_its_claim_to_its_end() -> None:
     held = Held()
     async with desk(Followed(), script={"turn": held}) as here:
-        live = here.account._run.work.live  # type: ignore[union-attr] # it runs
+        live = here.run.work.live
         assert live is not None
         await here.push(message("m1", "one"))
         assert set(live._turns) == {"m1"}
@@ -913,7 +913,7 @@ async def test_a_message_that_is_stopped_just_as_it_started_has_no_turn() -> Non
             async def do(self, step: Step[R]) -> R:
                 done = await self._store.do(step)
                 if isinstance(step, Start) and step.message_id == "m1":
-                    here.account._run.conversations.by_key[key_of()]._working.stop()  # type: ignore[union-attr] # it runs
+                    here.run.conversations.by_key[key_of()]._working.stop()  # type: ignore[union-attr]  # it works on one
                 return done
 
         store = StopsAtStart(here.store)

@@ -283,7 +283,7 @@ async def test_over_a_restart_the_repeat_is_held_as_well() -> None:
                 first = tasks.create_task(platform.serve(one))
                 await platform.held()
                 await until(lambda: prompts(before) == ["hi"])
-                before.account._run.responses.close()  # type: ignore[union-attr] # as the run's end does
+                before.run.responses.close()  # type: ignore[union-attr]  # as the run's end does
                 assert isinstance(await first, NoAnswer)
         async with desk(SilentChannel(), home=home, clock=clock) as after:
             assert await Platform(after).attempt(one) == say(Text.INTERRUPTED, Language.EN)
@@ -295,8 +295,8 @@ async def test_a_message_from_before_a_restart_is_as_old_as_it_is(age: float, to
     async with homes() as home:
         clock, one = FakeClock(), message("m1", "hi")
         async with desk(SilentChannel(), home=home, clock=clock) as before:
-            before.account._run.work.slots._free = 0  # type: ignore[union-attr] # so that no turn starts
-            await before.account._run.claims.take([one], unix_ms(clock.now()))  # type: ignore[union-attr] # it runs
+            before.run.work.slots._free = 0  # so that no turn starts
+            await before.run.claims.take([one], unix_ms(clock.now()))
         clock.jump(age)
         async with desk(SilentChannel(), home=home, clock=clock, script={"turn": Held()}) as after:
             async with asyncio.TaskGroup() as tasks:

@@ -190,7 +190,7 @@ async def test_a_message_that_gets_no_turn_has_no_sign() -> None:
     async with desk(Lasting()) as here:
 
         async def stop(step: object) -> None:
-            (conversation,) = here.account._run.conversations.by_key.values()  # type: ignore[union-attr]  # it runs
+            (conversation,) = here.run.conversations.by_key.values()
             conversation.stop()
 
         after_starts(here, stop)

@@ -152,14 +152,14 @@ async def test_an_address_that_is_taken_is_an_operators_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         table = WebTable(port=taken.getsockname()[1])
         with pytest.raises(ConfigError, match=r"web\.port \d+: Address already .* of config\.toml"):
-            async with listening(table, lambda channel, account: None, None, nothing):  # type: ignore[arg-type]  # never used
+            async with listening(table, lambda channel, account: None, FakeClock(), nothing):
                 pass
 
 
 async def test_that_the_system_lacks_descriptors_is_no_mistake_of_the_settings(tmp_path: Path) -> None:
     table = WebTable(port=0)
     with no_descriptors(), pytest.raises(ExhaustedError, match=r"Too many open files: allow more") as caught:
-        async with listening(table, lambda channel, account: None, None, nothing):  # type: ignore[arg-type]  # never used
+        async with listening(table, lambda channel, account: None, FakeClock(), nothing):
             pass
     assert "choose another" not in str(caught.value)
     with no_descriptors(), pytest.raises(ExhaustedError, match="Too many open files"), bound(tmp_path / "s"):
@@ -220,5 +220,5 @@ async def test_a_family_of_addresses_that_this_system_has_not_is_an_operators_er
 
     monkeypatch.setattr(socket, "socket", no_internet)
     with pytest.raises(ConfigError, match="Address family not supported"):
-        async with listening(WebTable(port=0), lambda channel, account: None, None, nothing):  # type: ignore[arg-type]  # never used
+        async with listening(WebTable(port=0), lambda channel, account: None, FakeClock(), nothing):
             pass

@@ -1,5 +1,6 @@
 """Replies posted to the account's callback address, signed as what comes in is."""
 
+import asyncio
 import hashlib
 from datetime import datetime
 from typing import Any, Final
@@ -102,11 +103,26 @@ class WebhookCallback(Webhook):
 
 
 class WebhookCallbackWithProgress(WebhookCallback):
-    """Also says when work on a message begins and ends, each under an id made of what it is about."""
+    """Also says when work on a message begins and ends, each under an id made of what it is about.
+
+    What says that it begins is answered or given up before anything says that it is over.
+    """
+
+    def __init__(
+        self, settings: WebhookSettings, credentials: WebhookCredentials, http: Http, at: Place
+    ) -> None:
+        super().__init__(settings, credentials, http, at)
+        self._starting: dict[tuple[str, str], asyncio.Event] = {}
 
     async def typing(self, to: str, reply_to: str) -> None:
         """Post ``turn.started``."""
-        if await self._tell(STARTED, to, reply_to, f"{to}\n{reply_to}"):
+        over = self._starting[to, reply_to] = asyncio.Event()
+        try:
+            refused = await self._tell(STARTED, to, reply_to, f"{to}\n{reply_to}")
+        finally:
+            self._starting.pop((to, reply_to), None)
+            over.set()
+        if refused:
             raise ChannelError("the callback does not take turn.started")
 
     async def send(self, part: OutboundPart) -> SendOutcome:
@@ -125,6 +141,8 @@ class WebhookCallbackWithProgress(WebhookCallback):
         """
         if part.part or not part.reply_to or (notice and notice not in _BROKEN_OFF):
             return
+        if (starting := self._starting.get((part.to, part.reply_to))) is not None:
+            await starting.wait()
         await self._tell(FAILED if notice else FINISHED, part.to, part.reply_to, part.reply_id)
 
     async def _tell(self, kind: str, to: str, reply_to: str, about: str) -> Refused | None:

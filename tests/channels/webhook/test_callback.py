@@ -1,3 +1,4 @@
+import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator
@@ -27,7 +28,7 @@ from bridge.channel import (
     UnreachableError,
 )
 from bridge.channel.http import http_session
-from bridge.channel.testing.clock import START, FakeClock
+from bridge.channel.testing.clock import START, FakeClock, until
 from bridge.channel.testing.fakes.webhook_receiver import (
     Break,
     CallbackReceiver,
@@ -362,6 +363,22 @@ async def test_progress_is_told_once_per_message() -> None:
 
 def told(w: World) -> list[tuple[str, str]]:
     return [(kept.event["type"], kept.data.get("in_reply_to", "")) for kept in w.receiver.kept]
+
+
+async def test_a_reply_does_not_overtake_what_says_that_its_turn_has_begun() -> None:
+    async with world() as w:
+        channel = w.channel(kind=WebhookCallbackWithProgress)
+        assert isinstance(channel, WebhookCallbackWithProgress)
+        w.receiver.plan(breaks(Break.HANG))
+        async with asyncio.TaskGroup() as tasks:
+            typing = tasks.create_task(channel.typing(part().to, part().reply_to))
+            await until(lambda: len(w.receiver.attempts) == 1)
+            sending = tasks.create_task(channel.send(part()))
+            await channel.send(part(reply_to="m2", reply_id="r2", client_id="3" * 32))
+            assert not sending.done()
+            assert told(w) == [("turn.finished", "m2"), ("reply.created", "m2")]
+            typing.cancel()  # as its turn's end does
+        assert told(w)[2:] == [("turn.finished", "m1"), ("reply.created", "m1")]
 
 
 async def test_progress_says_how_a_turn_ended_before_the_first_part_of_its_reply(tmp_path: Path) -> None:

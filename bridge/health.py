@@ -123,11 +123,11 @@ class Health:
             return self._now
         return replace(self._now, clock_skew_seconds=told - set_by)
 
-    def contact(self, now: datetime | None = None) -> None:
-        """Contact was proven (at ``now``): an answered poll, a probe, a request that verified."""
+    def contact(self) -> None:
+        """Contact was proven: an answered poll, a probe, a request that verified."""
         if not self._alive:
             return
-        self._now = replace(self._now, last_success=now or self._clock.now())
+        self._now = replace(self._now, last_success=self._clock.now())
         if self._contact_from is None:
             self._enter(State.CONNECTED)
             self._contact_from = self._clock.monotonic()
@@ -144,14 +144,9 @@ class Health:
         """The run connects anew by itself, which counts as a restart."""
         self._now = replace(self._now, restarts=self._now.restarts + 1)
 
-    def known(self, *, bot_id: str | None = None, user_id: str | None = None) -> None:
-        """Who the bot, or its owner, is on the platform."""
-        known = self._now
-        self._now = replace(
-            known,
-            bot_id=known.bot_id if bot_id is None else bot_id,
-            user_id=known.user_id if user_id is None else user_id,
-        )
+    def known(self, *, bot_id: str) -> None:
+        """Who the bot is on the platform."""
+        self._now = replace(self._now, bot_id=bot_id)
 
     def measured(self, queue_depth: int, oldest_waiting: datetime | None, dead_letters: int) -> None:
         self._now = replace(

@@ -48,12 +48,6 @@ async def test_further_contact_moves_the_last_success_and_not_the_since() -> Non
     assert health.snapshot.last_success == START + timedelta(seconds=7)
 
 
-def test_contact_may_be_told_with_its_instant() -> None:
-    health = new(FakeClock())
-    health.contact(START - timedelta(seconds=3))
-    assert health.snapshot.last_success == START - timedelta(seconds=3)
-
-
 def end_in(health: Health, state: State) -> None:
     match state:
         case State.BACKOFF:
@@ -166,17 +160,14 @@ async def test_a_jump_of_the_wall_clock_changes_no_span() -> None:
 
 def test_tools_are_in_effect_only_with_a_known_owner() -> None:
     wished = replace(FIRST, tools_configured=RemoteTools.OWNER)
-    health = new(FakeClock(), wished)
-    assert health.snapshot.remote_tools is RemoteTools.NONE
-    health.known(user_id="u1")
-    assert [health.snapshot.remote_tools] == [RemoteTools.OWNER]
+    assert wished.remote_tools is RemoteTools.NONE
+    assert replace(wished, user_id="u1").remote_tools is RemoteTools.OWNER
     assert replace(FIRST, user_id="u1").remote_tools is RemoteTools.NONE
 
 
 def test_what_is_known_of_bot_and_owner_is_kept_apart() -> None:
-    health = new(FakeClock())
+    health = new(FakeClock(), replace(FIRST, user_id="u1"))
     health.known(bot_id="b1")
-    health.known(user_id="u1")
     assert (health.snapshot.bot_id, health.snapshot.user_id) == ("b1", "u1")
 
 

@@ -54,7 +54,6 @@ class Pigeon:
         self.let_go = asyncio.Event()
 
     async def run(self, health: Health) -> None:
-        health.known(user_id="u1")
         health.skewed(-2.5)
         await self._behave(health)
         try:
@@ -154,12 +153,14 @@ async def in_state(state: State, supervisor: Supervisor) -> AsyncIterator[None]:
     behave = {State.CONNECTED: contact, State.DISCONNECTED: contact_and_trouble, State.BACKOFF: end}
     pigeon = Pigeon(behave.get(state, wait))
     other = Quick(wait)
-    first = Snapshot(ACCOUNT, "pigeon", "main", State.STARTING, START)
+    first = Snapshot(ACCOUNT, "pigeon", "main", State.STARTING, START, user_id="u1")
     runs: Callable[[], Pigeon] | None = lambda: pigeon  # noqa: E731 - or none
     if state in (State.DISABLED, State.FAILED):
         reason = REASON if state is State.FAILED else ""
         enabled = state is State.FAILED
-        first = Snapshot(ACCOUNT, "pigeon", "main", state, START, enabled=enabled, reason=reason)
+        first = Snapshot(
+            ACCOUNT, "pigeon", "main", state, START, enabled=enabled, reason=reason, user_id="u1"
+        )
         runs = None
     plan, second = Plan(first, 1, runs), Snapshot(other.name, "pigeon", "quick", State.STARTING, START)
     await supervisor.reconcile([plan, Plan(second, 1, lambda: other)])

@@ -13,7 +13,6 @@ from bridge.config import Config, McpTable
 from bridge.errors import BridgeError
 from bridge.paths import Home
 from bridge.protocol import ours
-from bridge.retry import Randomness
 from bridge.tools.contract import Tool
 from bridge.tools.mcp.access import Access, access, passed
 from bridge.tools.mcp.catalog import Catalog
@@ -30,10 +29,8 @@ Key = tuple[McpTable, Access | str, Path]
 class Servers:
     """``want`` says which there shall be; ``run`` makes it so."""
 
-    def __init__(
-        self, home: Home, clock: Clock, environ: Mapping[str, str], rng: Randomness | None = None
-    ) -> None:
-        self._home, self._clock, self._environ, self._rng = home, clock, environ, rng
+    def __init__(self, home: Home, clock: Clock, environ: Mapping[str, str]) -> None:
+        self._home, self._clock, self._environ = home, clock, environ
         self._wanted = Config()
         self._changed = asyncio.Event()
         self._servers: dict[str, Server] = {}
@@ -63,7 +60,7 @@ class Servers:
         await self._stop([name for name in self._servers if name not in kept])
         for name, (key, how) in found.items():
             if name not in kept:
-                server = Server(name, key[0], how, key[2], self._clock, self._rng)
+                server = Server(name, key[0], how, key[2], self._clock)
                 self._servers[name], self._keys[name] = server, key
                 self._tasks[name] = tasks.create_task(server.run(), name=f"mcp/{name}/run")
         self._servers = {name: self._servers[name] for name in found}  # in the settings' order

@@ -35,7 +35,12 @@ class Pusher:
     """Sends events to ``to``; ``delays`` are the waits before each further attempt, in seconds."""
 
     def __init__(
-        self, encrypt_key: str, to: str, clock: Clock, delays: Sequence[float], ack_seconds: float
+        self,
+        encrypt_key: str,
+        to: str,
+        clock: Clock,
+        delays: Sequence[float],
+        ack_seconds: float = ACK_SECONDS,
     ) -> None:
         self.to = to
         self.delays = delays

@@ -24,7 +24,7 @@ from bridge.channel.testing.fakes.feishu.events import (
     write,
 )
 from bridge.channel.testing.fakes.feishu.interface import Handler, Interface
-from bridge.channel.testing.fakes.feishu.push import ACK_SECONDS, DELAYS, Push, Pusher
+from bridge.channel.testing.fakes.feishu.push import DELAYS, Push, Pusher
 from bridge.channel.testing.fakes.feishu.registration import FakeRegistration
 from bridge.channel.testing.fakes.feishu.rules import RefusedError
 from bridge.channel.testing.fakes.feishu.world import OWNER, Sent, World
@@ -89,13 +89,12 @@ class FakeFeishu:
         port: int = 0,
         clock: Clock | None = None,
         delays: Sequence[float] = DELAYS,
-        ack_seconds: float = ACK_SECONDS,
     ) -> None:
         self.app_id, self.app_secret = app_id, app_secret
         self.token, self.encrypt_key = token, encrypt_key
         self.world = World(clock)
         self.interface = Interface(self.world, app_id, app_secret, "Turnbridge")
-        self.pusher = Pusher(encrypt_key, to, self.world.clock, delays, ack_seconds)
+        self.pusher = Pusher(encrypt_key, to, self.world.clock, delays)
         self.registration = FakeRegistration(interval=SCAN_SECONDS, owner=OWNER)
         self.registration.app = {"client_id": app_id, "client_secret": app_secret}
         self.base = ""

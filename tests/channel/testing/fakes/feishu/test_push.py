@@ -37,7 +37,7 @@ async def receiver(*statuses: int) -> AsyncIterator[tuple[str, list[tuple[Any, b
 
 async def test_what_is_acknowledged_is_not_pushed_again() -> None:
     async with receiver() as (to, came), aiohttp.ClientSession() as session:
-        pusher, push = Pusher("key", to, FakeClock(), DELAYS, 3), Push("om_1", {"a": 1})
+        pusher, push = Pusher("key", to, FakeClock(), DELAYS), Push("om_1", {"a": 1})
         await pusher.attempt(push, session)
         await pusher.insist(push, session)
         assert (push.statuses, push.acknowledged, push.over.is_set(), len(came)) == ([200], True, True, 1)
@@ -49,7 +49,7 @@ async def test_what_is_acknowledged_is_not_pushed_again() -> None:
 async def test_what_is_not_acknowledged_comes_again_on_the_platforms_schedule_and_then_never() -> None:
     clock = FakeClock()
     async with receiver(0, 500, 201, 403, 503) as (to, came), aiohttp.ClientSession() as session:
-        pusher, push = Pusher("key", to, clock, DELAYS, 3), Push("om_1", {})
+        pusher, push = Pusher("key", to, clock, DELAYS), Push("om_1", {})
         await pusher.attempt(push, session)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(pusher.insist(push, session))
@@ -84,7 +84,7 @@ async def test_an_answer_that_is_late_counts_as_none() -> None:
 
 
 async def test_without_a_key_events_are_plain_and_unsigned() -> None:
-    headers, body = Pusher("", "", FakeClock(), (), 3).request({"a": "é"})
+    headers, body = Pusher("", "", FakeClock(), ()).request({"a": "é"})
     assert body == '{"a": "é"}'.encode()
     assert list(headers) == ["Content-Type"]
 

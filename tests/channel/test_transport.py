@@ -258,3 +258,18 @@ def test_a_sockets_origin_is_that_of_its_web_server() -> None:
     assert origin(URL("ws://e.example:8080")) != origin(URL("http://e.example"))
     with pytest.raises(ValueError):
         origin(URL("/x"))
+
+
+async def test_pieces_come_up_to_the_limit_of_what_was_not_announced() -> None:
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"abcd")
+        return response
+
+    async with serving(handle) as base:
+        async with asking(base, trusted=base) as stream:
+            assert b"".join([piece async for piece in stream.chunks(4)]) == b"abcd"
+        async with asking(base, trusted=base) as stream:
+            with pytest.raises(TooLargeError, match="over 3 bytes"):
+                [piece async for piece in stream.chunks(3)]

@@ -235,7 +235,7 @@ async def test_an_answer_that_comes_all_the_same_is_dropped_with_its_files() -> 
 
 async def test_case_14_an_unsent_reply_to_a_recalled_message_is_dropped_and_the_next_one_goes_out() -> None:
     channel = PushedChannel()
-    channel.outcomes = [UnreachableError("throttled", retry_after_seconds=500)]
+    channel.outcomes = [UnreachableError("down")]
     async with desk(channel) as here:
         await here.push(message("m1", "one"))
         await here.answered(1)

@@ -20,6 +20,7 @@ Row = dict[str, object]
 
 def register(commands: Commands) -> None:
     parser = commands.add_parser("agents", help="who can answer, and whether each is ready")
+    add_home(parser)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="the profiles of the settings, and whether they are installed")
     check = actions.add_parser("check", help="ask each for its key, endpoint, program and sign-in")

@@ -1,8 +1,10 @@
 """The command itself: its help, its version, how errors end, and that it starts at once."""
 
+import argparse
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -201,3 +203,19 @@ def test_the_installed_command_says_what_is_wrong_in_one_line() -> None:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("turnbridge: no daemon runs on ")
+
+
+def without_home(above: argparse.ArgumentParser, *, has_default: bool = False) -> Iterator[str]:
+    """The commands below ``above`` that take a home and have none where none is given."""
+    homes = [action for action in above._actions if "--home" in action.option_strings]
+    has_default = has_default or any(action.default is not argparse.SUPPRESS for action in homes)
+    inner = [action for action in above._actions if isinstance(action, argparse._SubParsersAction)]
+    if homes and not inner and not has_default:
+        yield above.prog
+    for action in inner:
+        for command in action.choices.values():
+            yield from without_home(command, has_default=has_default)
+
+
+def test_every_command_that_takes_a_home_has_the_usual_one_where_none_is_given() -> None:
+    assert [*without_home(parser())] == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from bridge.cli.answers import one_of
@@ -185,7 +185,10 @@ def _without_tools() -> list[str]:
 
 
 def _is_well(chosen: ChosenAgent) -> bool:
-    """Tell what the agent says of itself, asked from an empty home, so that nothing is left of it."""
+    """Tell what the agent says of itself, asked from an empty home, so that nothing is left of it.
+
+    What to type there for it to be asked again is not told.
+    """
     import asyncio
     import tempfile
     from pathlib import Path
@@ -198,6 +201,7 @@ def _is_well(chosen: ChosenAgent) -> bool:
         where = Home(Path(folder))
         keep_key(where, chosen)
         found = asyncio.run(checked(_profile(where, chosen), where))
+        found = [replace(each, cure="") if where.root.name in each.cure else each for each in found]
     faults = [each for each in found if each.level is Level.FAULT]
     for line in [*lines(faults)][:-1] if faults else [*lines(found)][:-1]:
         print(visible(line))

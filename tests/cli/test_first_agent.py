@@ -128,6 +128,7 @@ def test_what_is_wrong_on_this_machine_may_be_kept_too(
     said = capsys.readouterr().out
     assert said.count("no-such-program is not installed") == 2
     assert said.count("the environment has no NO_SUCH_KEY") == 2
+    assert "turnbridge-init-" not in said  # a home that is gone by then
     assert ask(Given("agent=llm\nagent_provider=ollama"), "console", checks=False).table
 
 

@@ -19,11 +19,9 @@ from acp.schema import (
 
 from bridge.agents.acp.calls import ENDED, Calls
 from bridge.agents.acp.errors import LostError
+from bridge.agents.acp.waiting import Room, size
 from bridge.agents.contract import AgentError, Gate, OwnCall, Sink, ToolCall
 from bridge.tools.contract import Risk, ToolResult
-
-MOST_WAITING = 10_000
-"""News that wait because the client does not read."""
 
 MOST_ASKED = 8
 """Questions at the gate at once: each is a message to the owner. Others wait for an answer to one of them."""
@@ -37,27 +35,30 @@ _MARKS = {"pending": "○", "in_progress": "◐", "completed": "●"}
 @dataclass(slots=True)
 class _Question:
     request: RequestPermissionRequest
-    answer: asyncio.Future[str | None] = field(default_factory=asyncio.Future)
+    answer: asyncio.Future[str | None] = field(default_factory=asyncio.Future, repr=False)
 
 
 @dataclass(slots=True)
 class _Tool:
     call: ToolCall
-    answer: asyncio.Future[ToolResult] = field(default_factory=asyncio.Future)
+    answer: asyncio.Future[ToolResult] = field(default_factory=asyncio.Future, repr=False)
 
 
 @dataclass(slots=True)
 class _Open:
     """A question that is asked, and what was told of its call meanwhile."""
 
+    question: _Question
     task: asyncio.Task[None]
     news: list[Any] = field(default_factory=list)
 
-    def hold(self, news: Any) -> None:
-        """Raises AgentError: it is too much; ``news`` is among what is left."""
-        self.news.append(news)
-        if len(self.news) > MOST_WAITING:
-            raise _too_much()
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """By the program, and counted with its size while it waits."""
+
+    news: Any
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,7 @@ class Prompting:
         self._silent_seconds = silent_seconds
         self._calls = Calls(gate)
         self._news: asyncio.Queue[Any] = asyncio.Queue()
+        self._queued, self._held = Room(), Room()
         self._text: list[str] = []
         self._plan: OwnCall | None = None
         self._planned = ""
@@ -118,11 +120,11 @@ class Prompting:
             _turn_down(news)
             return
         self.heard_of = True
-        if self._news.qsize() >= MOST_WAITING:
+        if self._queued.take(told := size(news)):
+            self._news.put_nowait(_Told(news, told))
+        else:
             self.over(_too_much())
             _turn_down(news)
-        else:
-            self._news.put_nowait(news)
 
     async def run(self) -> PromptResponse:
         """Until it is over.
@@ -143,7 +145,8 @@ class Prompting:
         self._closed = True
         left = [news for one in self._asking.values() for news in one.news]
         while not self._news.empty():
-            left.append(self._news.get_nowait())
+            one = self._news.get_nowait()
+            left.append(one.news if isinstance(one, _Told) else one)
         for news in [*left, *self._tools]:
             _turn_down(news)
 
@@ -179,8 +182,14 @@ class Prompting:
                 await self._show_plan(news)
             case _Question():
                 await self._put_question(news, tasks)
+            case _Told():
+                self._queued.leave(news.size)
+                await self._take(news.news, tasks)
             case _Answered():
-                for waiting in self._asking.pop(news.call_id).news:
+                asked = self._asking.pop(news.call_id)
+                self._held.leave(size(asked.question))
+                for waiting in asked.news:
+                    self._held.leave(size(waiting))
                     await self._take(waiting, tasks)
             case _Tool():
                 self._tools.append(news)
@@ -216,7 +225,7 @@ class Prompting:
     async def _tell(self, news: ToolCallStart | ToolCallProgress) -> None:
         """While a call is asked about its news wait, unless they are its end: then nobody need answer."""
         if (asked := self._asking.get(news.tool_call_id)) is not None:
-            asked.hold(news)
+            self._hold(asked, news)
             if news.status in ENDED:
                 asked.task.cancel()
             return
@@ -224,13 +233,22 @@ class Prompting:
             await self._flush()
         await self._calls.tell(news)
 
+    def _hold(self, asked: _Open, news: Any) -> None:
+        """Let it wait for the answer. Raises AgentError: it is too much; ``news`` is among what is left."""
+        asked.news.append(news)
+        if not self._held.take(size(news)):
+            raise _too_much()
+
     async def _put_question(self, question: _Question, tasks: asyncio.TaskGroup) -> None:
         call_id = question.request.tool_call.tool_call_id
         if (asked := self._asking.get(call_id)) is not None:
-            asked.hold(question)
+            self._hold(asked, question)
             return
+        if not self._held.take(size(question)):
+            _turn_down(question)
+            raise _too_much()
         await self._flush()
-        self._asking[call_id] = _Open(tasks.create_task(self._ask(question)))
+        self._asking[call_id] = _Open(question, tasks.create_task(self._ask(question)))
         await asyncio.sleep(0)  # it has begun, and so ends properly when it is cancelled
 
     async def _ask(self, question: _Question) -> None:

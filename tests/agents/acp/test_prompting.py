@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from acp.schema import PromptResponse, RequestPermissionRequest
 
-from bridge.agents.acp import calls, frames, prompting
+from bridge.agents.acp import calls, frames, prompting, waiting
 from bridge.agents.acp.prompting import Prompting
 from bridge.agents.contract import AgentError, ToolCall
 from bridge.channel.testing.clock import settle
 from bridge.tools.contract import Risk
-from tests.agents.acp.stage import Heard, stage
+from tests.agents.acp.stage import stage
 from tests.agents.acp.test_agent import failing
 from tests.agents.talking import Talked
 
@@ -75,7 +75,7 @@ async def test_a_second_question_about_a_call_is_one_of_its_own(tmp_path: Path) 
         assert len(heard.owned) == 2
 
 
-def unanswered(heard: Heard) -> None:
+def unanswered(heard: Talked) -> None:
     """Its owner is away."""
     real = heard.own
 
@@ -185,7 +185,7 @@ async def test_a_missing_sign_in_may_be_told_as_late_as_in_a_prompt(tmp_path: Pa
 async def test_more_news_than_are_taken_in_fail_the_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prompting, "MOST_WAITING", 10)
+    monkeypatch.setattr(waiting, "MOST_WAITING", 10)
     async with stage(tmp_path) as here:
         heard = here.heard("many=200")
 
@@ -198,11 +198,57 @@ async def test_more_news_than_are_taken_in_fail_the_turn(
         assert error.value.code == "response_limit"
 
 
+@pytest.mark.parametrize("prompt", ["many=40", "floods=40 wait"])
+async def test_news_that_wait_are_bounded_by_their_size_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prompt: str
+) -> None:
+    """Nobody reads, or answers; each piece is small, but not all of them."""
+    monkeypatch.setattr(waiting, "MOST_CHARACTERS", 2000)
+    async with stage(tmp_path) as here:
+        heard = here.heard(prompt)
+        unanswered(heard)
+
+        async def delta(text: str) -> None:
+            await asyncio.sleep(0.05)
+
+        heard.delta = delta  # type: ignore[method-assign]  # slowly
+        with pytest.raises(AgentError) as error:
+            await here.agent.run(here.turn(prompt), heard, heard)
+        assert error.value.code == "response_limit"
+
+
+async def test_a_question_beyond_what_may_wait_is_turned_down() -> None:
+    """Whoever asked has an answer, and the turn fails."""
+    talked = Talked({}, Path("/"))
+    turn = Prompting("x", talked, talked, 5.0)
+    unanswered(talked)
+    text = "x" * (waiting.MOST_CHARACTERS // 2)
+    asked = [
+        RequestPermissionRequest.model_validate(
+            {"sessionId": "s", "toolCall": {"toolCallId": f"c{at}", "title": text}, "options": []}
+        )
+        for at in range(2)
+    ]
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(_fails(turn))
+        first = tasks.create_task(turn.permission(asked[0]))
+        await settle()
+        assert await turn.permission(asked[1]) is None
+        assert (await running).code == "response_limit"
+        assert await first is None
+
+
+async def _fails(turn: Prompting) -> AgentError:
+    with pytest.raises(AgentError) as error:
+        await turn.run()
+    return error.value
+
+
 async def test_news_of_a_call_that_its_owner_is_still_asked_about_are_bounded_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The owner may be away for an hour, and a program tells all of a call's output with each piece of it."""
-    monkeypatch.setattr(prompting, "MOST_WAITING", 10)
+    monkeypatch.setattr(waiting, "MOST_WAITING", 10)
     async with stage(tmp_path) as here:
         heard = here.heard("floods=50 wait")
         unanswered(heard)
@@ -268,7 +314,7 @@ async def test_what_asks_beyond_what_is_taken_in_is_answered(
     over: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody of ours waits for an answer that never comes."""
-    monkeypatch.setattr(prompting, "MOST_WAITING", 1)
+    monkeypatch.setattr(waiting, "MOST_WAITING", 1)
     talked = Talked({}, Path("/"))
     asked = RequestPermissionRequest.model_validate(
         {"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": []}
@@ -296,7 +342,8 @@ async def test_a_step_that_is_too_long_ends_the_turn_and_the_program_is_told(tmp
 
 
 def test_limits_are_what_the_documents_say() -> None:
-    assert (frames.FRAME_BYTES, prompting.MOST_WAITING) == (8_388_608, 10_000)
+    assert (frames.FRAME_BYTES, waiting.MOST_WAITING) == (8_388_608, 10_000)
+    assert waiting.MOST_CHARACTERS >= 2 * frames.FRAME_BYTES
 
 
 async def test_our_own_tools_reach_the_gate_through_the_program(tmp_path: Path) -> None:

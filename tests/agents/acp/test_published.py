@@ -16,6 +16,7 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
+from bridge.agents.acp import prompting
 from bridge.agents.acp.launch import PRESETS
 from bridge.agents.contract import AgentError
 from tests.agents.acp.stage import Stage, stage
@@ -77,7 +78,10 @@ async def opencode(folder: Path, *replies: Reply) -> AsyncIterator[tuple[Stage, 
             yield here, model
 
 
-async def test_opencode_runs_a_whole_turn_asks_and_attaches_a_file(tmp_path: Path) -> None:
+async def test_opencode_runs_a_whole_turn_asks_and_attaches_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompting, "DUE_SECONDS", 20.0)  # it may ask late where others are at work
     shell = call("bash", json.dumps({"command": "echo hello > made.txt", "description": "Make a file"}))
     attach = call("turnbridge_chat_attach", json.dumps({"path": "made.txt"}))
     script = (calls(shell), calls(attach), says("It is ", "there."))

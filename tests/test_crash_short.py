@@ -50,10 +50,11 @@ def test_a_daemon_that_is_wrong_on_purpose_is_caught(variant: str, kills: int, b
 
 
 @pytest.mark.parametrize(
-    ("variants", "breaches"),
+    ("variants", "kills", "breaches"),
     [
         (
             "lost-reasons+said-twice+runs-refused+runs-twice",
+            1,
             {
                 "no turn and no reason|no answer and no report",
                 "a command was answered twice",
@@ -63,21 +64,23 @@ def test_a_daemon_that_is_wrong_on_purpose_is_caught(variant: str, kills: int, b
         ),
         (
             "stops-nothing+answered-again",
+            1,
             {"answered although it was stopped", "answered by two replies|not over"},
         ),
         (
             "leaves-behind+lost-choices",
+            3,
             {"processes outlived their daemon", "what was chosen is not in effect"},
         ),
     ],
 )
 def test_each_wrong_of_a_daemon_that_is_wrong_in_many_ways_is_caught(
-    variants: str, breaches: set[str]
+    variants: str, kills: int, breaches: set[str]
 ) -> None:
     """As above; a life that is long enough for people to be asked, and to answer."""
     missing, told = set(breaches), ""
     for seed in (7, 8, 9, 10):
-        _, told = crash("--variant", variants, "--kills", "1", "--life", "3", seed=seed)
+        _, told = crash("--variant", variants, "--kills", f"{kills}", "--life", "3", seed=seed)
         missing -= {breach for breach in missing if re.search(breach, told)}
         if not missing:
             return

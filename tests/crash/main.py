@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +41,7 @@ BROKEN_STUCK_SECONDS = 2.5
 # signed out has nothing left that could be counted.
 UNUSED = ("Notify", "Forget")
 SHOWN_BREACHES = 40
+CHILDREN_SECONDS = 10.0  # until a life has processes that a wrong daemon may leave behind
 GONE_SECONDS, LOOK_SECONDS = 2.0, 0.03  # by which nothing is left of a daemon that was killed
 OCCURRENCES = {  # steps that are taken less often in one life than the others
     "Bind": (1, 2, 4),
@@ -141,9 +143,18 @@ class Run:
                 long = self.rng.random() < LONG_LIVES
                 life = self.rng.random() * (LONG_LIFE_SECONDS if long else LIFE_SECONDS)
                 await asyncio.sleep(self.plan.least_life_seconds + life)
+            if self.plan.least_life_seconds:
+                await self._has_children()
             await self._kill()
             self.random_kills += 1
             self._say(f"kill {number}/{self.plan.kills}")
+
+    async def _has_children(self) -> None:
+        """Wait for what a wrong daemon could leave behind, not for ever: its turns may be few."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CHILDREN_SECONDS):
+                while not any(map(offspring.is_spawned, await self.daemon.left())):
+                    await asyncio.sleep(LOOK_SECONDS)
 
     async def _kill(self) -> None:
         code = await self.daemon.kill()

@@ -44,6 +44,11 @@ def kind(command: str) -> str:
     return "program" if "tests.crash.program" in command else "child"
 
 
+def is_spawned(pid: int) -> bool:
+    """Whether a process is one of ``SPAWN``'s."""
+    return "sleep 3600" in shown(pid)
+
+
 def end(pids: Iterable[int]) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):

@@ -71,7 +71,7 @@ class Daemon:
         return await self.process.wait()
 
     async def left(self) -> list[int]:
-        """Which processes of one that has ended are still there."""
+        """Which processes that came of it are there, itself included."""
         return await asyncio.to_thread(offspring.marked, self._mark)
 
     async def stop(self) -> tuple[int | None, float]:

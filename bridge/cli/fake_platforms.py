@@ -55,7 +55,7 @@ class Platform(NamedTuple):
         return account_address(self.channel, *WEB)
 
 
-_EVERYBODY = {"senders": "anyone", "remote_tools": "owner"}
+_EVERYBODY = {"senders": "anyone", "remote_tools": "owner", "approvals": "ask"}
 FEISHU = Platform("feishu", "Feishu", 8471, {"app_id": APP_ID, "owner": OWNER, **_EVERYBODY}, new_secrets)
 WECHAT_MP = Platform(
     "wechat_mp",

@@ -28,6 +28,7 @@ port = 8470
 [channels.{CHANNEL}.{ACCOUNT}]
 owner = "{OWNER}"
 remote_tools = "owner" # the owner's direct chat may use tools, in the folder workspace/ of this home
+approvals = "ask" # what changes something is put to the owner first
 # Files over 256 KiB are fetched from here, where `turnbridge try` serves its own while it runs.
 file_hosts = ["{FILE_HOST}"]
 private_hosts = ["{FILE_HOST}"]

@@ -38,6 +38,7 @@ def test_a_new_home_gets_both_files_for_its_owner_alone(tmp_path: Path) -> None:
         "owner": "ou_fake_owner",
         "senders": "anyone",
         "remote_tools": "owner",
+        "approvals": "ask",
     }
     credentials = home / "credentials" / "feishu" / "fake.json"
     assert json.loads(credentials.read_text()) == setup.secrets

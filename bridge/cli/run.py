@@ -64,6 +64,7 @@ def start(args: argparse.Namespace) -> int:
 def serve(where: Home, config: Config) -> int:
     import asyncio
     import os
+    import sys
     import threading
 
     from bridge.clock import SystemClock
@@ -75,7 +76,7 @@ def serve(where: Home, config: Config) -> int:
     def ready(state: Ready) -> None:
         spare_collections()
         try:
-            print(greeting(where, state), flush=True)
+            print(greeting(where, state, sys.stdout.isatty()), flush=True)
         except OSError:  # nobody reads it, or the disk that keeps it is full: no reason to end
             silenced()
 
@@ -97,11 +98,11 @@ def loop_factory() -> Callable[[], AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-def greeting(where: Home, state: Ready) -> str:
-    """Where everything is, and the one line to type next."""
+def greeting(where: Home, state: Ready, at_terminal: bool) -> str:
+    """Where everything is, and the one line to type next; at a terminal also how it is stopped there."""
     lines = [
         "",
-        "  Turnbridge is running.  Ctrl+C stops it.",
+        "  Turnbridge is running." + ("  Ctrl+C stops it." if at_terminal else ""),
         "",
         f"    settings   {where.config}",
         f"    health     {state.address}/healthz",

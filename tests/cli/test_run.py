@@ -183,7 +183,16 @@ def test_serving_ends_with_the_daemons_code(
 
     monkeypatch.setattr("bridge.daemon.run_daemon", ends)
     assert run_module.serve(Home(Path("/tmp/x")), Config()) == 1
-    assert "http://127.0.0.1:1/healthz" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "http://127.0.0.1:1/healthz" in said
+    assert "Ctrl+C" not in said  # nobody sits there
+
+
+def test_only_at_a_terminal_the_greeting_says_which_keys_stop_it() -> None:
+    for at_terminal in (True, False):
+        said = greeting(Home(Path("/srv/bot")), Ready("http://127.0.0.1:8470", ()), at_terminal)
+        assert ("Ctrl+C stops it" in said) is at_terminal
+        assert "Turnbridge is running." in said
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this")
@@ -255,18 +264,18 @@ def account(id_: str) -> Snapshot:
 def test_the_greeting_names_everything_and_what_to_type_next() -> None:
     home = Home(Path("/srv/bot home"))
     accounts = (account("console:local"), account("webhook:demo"))
-    said = greeting(home, Ready("http://127.0.0.1:8470", accounts))
+    said = greeting(home, Ready("http://127.0.0.1:8470", accounts), at_terminal=True)
     assert "/srv/bot home/config.toml" in said
     assert "http://127.0.0.1:8470/healthz" in said
     for text in ("webhook:demo", "chat --home '/srv/bot home'", "try --home '/srv/bot home'"):
         assert text in said
-    other = greeting(home, Ready("http://127.0.0.1:8470", (account("feishu:main"),)))
+    other = greeting(home, Ready("http://127.0.0.1:8470", (account("feishu:main"),)), at_terminal=True)
     assert other.rstrip().endswith("status --home '/srv/bot home'")
     for command in ("chat", "try"):
         assert f" {command} --home" not in other
 
 
 def test_without_an_account_the_greeting_says_how_to_add_one() -> None:
-    said = greeting(Home(Path("/srv/bot")), Ready("http://127.0.0.1:8470", ()))
+    said = greeting(Home(Path("/srv/bot")), Ready("http://127.0.0.1:8470", ()), at_terminal=True)
     assert "no account yet" in said
     assert "turnbridge channels login console --home /srv/bot" in said

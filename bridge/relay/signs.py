@@ -29,6 +29,7 @@ from bridge.ids import AccountId, MessageId
 from bridge.logs import Logger
 from bridge.relay.settle import settled
 from bridge.relay.tasks import Tasks
+from bridge.relay.waiting import happens
 from bridge.store.contract import (
     DropSign,
     PutSign,
@@ -36,7 +37,7 @@ from bridge.store.contract import (
 )
 from bridge.store.sign_steps import TYPING, Sign, SignsOf
 
-CALL_SECONDS = 10.0
+CALL_SECONDS = 10.0  # for one call to a platform
 LEAVE_SECONDS = 2.0  # at the end of a run
 RENEW_AFTER = 0.8  # of the time that a sign is seen
 AGAIN_SECONDS = (2.0, 15.0, 60.0, 300.0)  # before each further try to take a sign away
@@ -96,28 +97,25 @@ class Signs:
         if isinstance(channel, EndsTyping) and not await self.put(sign):
             return
         try:
-            await self._until(over, self._show(channel, sign))
+            await self._show(channel, sign, over)
+            await over.wait()
             await self.end_typing(sign)
         except asyncio.CancelledError:  # the run ends: once more, for a moment, and else at the next start
             await self._leave(sign)
             raise
 
-    async def _show(self, channel: ShowsTyping, sign: Sign) -> None:
-        """Show it, and again before it fades; in vain where the platform does not take it."""
+    async def _show(self, channel: ShowsTyping, sign: Sign, over: asyncio.Event) -> None:
+        """Show it, and again before it fades, until the event is set; in vain where that is not taken.
+
+        What has begun is not cut off by the end of the turn: nobody would know whether it is shown.
+        """
         try:
-            while await self._call(channel.typing(sign.to, sign.reply_to)):
+            while not over.is_set() and await self._call(channel.typing(sign.to, sign.reply_to)):
                 if not isinstance(channel, RenewsTyping):
                     return
-                await self.clock.sleep(channel.typing_seconds * RENEW_AFTER)
+                await happens(over, channel.typing_seconds * RENEW_AFTER, self.clock)
         except (ChannelError, TimeoutError) as error:
             self.log.debug("sign.not_shown", reason=str(error) or "timed out")
-
-    async def _until(self, over: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-        """Do ``work`` as long as the turn runs, and return when that is over."""
-        async with asyncio.TaskGroup() as tasks:
-            working = tasks.create_task(work)
-            await over.wait()
-            working.cancel()
 
     async def _leave(self, sign: Sign) -> None:
         channel = self.channel

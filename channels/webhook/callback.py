@@ -105,7 +105,8 @@ class WebhookCallback(Webhook):
 class WebhookCallbackWithProgress(WebhookCallback):
     """Also says when work on a message begins and ends, each under an id made of what it is about.
 
-    What says that it begins is answered or given up before anything says that it is over.
+    What says that it begins is answered, or given up by whoever asks for it, before anything says that it is
+    over.
     """
 
     def __init__(

@@ -77,6 +77,48 @@ async def test_a_sign_that_stays_is_shown_once_and_taken_away_behind_the_answer(
         assert (here.channel.typed, await left(here)) == (["to-u-owner"], ())
 
 
+class Slow(Lasting):
+    """Takes its time to show the sign; ``shown`` are those that it has come to the end of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shows, self.shown = asyncio.Event(), 0
+
+    async def typing(self, to: str, reply_to: str) -> None:
+        await super().typing(to, reply_to)
+        await self.shows.wait()
+        self.shown += 1
+
+
+@pytest.mark.parametrize("answers", [True, False])
+async def test_a_sign_that_has_begun_is_answered_or_given_up_though_its_turn_is_over(
+    answers: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not answers:
+        monkeypatch.setattr(signs, "CALL_SECONDS", 0.05)
+    channel = Slow()
+    async with desk(channel) as here:
+        await here.say("one")
+        assert await here.answered(1) == ["echo: one"]
+        if answers:
+            await settle()
+            assert (channel.typed, channel.over) == (["to-u-owner"], [])
+            channel.shows.set()
+        await until(lambda: channel.over == ["m1"])
+        assert channel.shown == (1 if answers else 0)
+
+
+async def test_what_is_over_before_its_sign_has_begun_is_not_shown() -> None:
+    channel = Lasting()
+    async with desk(channel) as here:
+        run = here.account._run
+        assert run is not None
+        shown = signs.Signs(NAME, channel, here.store, here.clock, here.account._setup.log, run.tasks)
+        shown.typing(MessageId("m1"), message("m1", "hi")).set()
+        await until(lambda: bool(channel.over))
+        assert channel.typed == []
+
+
 @pytest.mark.parametrize("how", ["fail", "stop", "stall"])
 async def test_it_ends_with_a_turn_that_fails_is_stopped_or_takes_too_long(how: str) -> None:
     async def turn(peer: Any, start: Any) -> None:

@@ -377,7 +377,7 @@ async def test_a_reply_does_not_overtake_what_says_that_its_turn_has_begun() -> 
             await channel.send(part(reply_to="m2", reply_id="r2", client_id="3" * 32))
             assert not sending.done()
             assert told(w) == [("turn.finished", "m2"), ("reply.created", "m2")]
-            typing.cancel()  # as its turn's end does
+            typing.cancel()  # it is given up
         assert told(w)[2:] == [("turn.finished", "m1"), ("reply.created", "m1")]
 
 

@@ -35,7 +35,7 @@ from bridge.logs import Logger, without
 from bridge.meter import AccountMeter
 from bridge.relay import outbox
 from bridge.relay.contact import proves_contact
-from bridge.relay.lane import Entry, Lane
+from bridge.relay.lane import Entry, Lane, Waits
 from bridge.relay.offers import Offers
 from bridge.relay.texts import Text, language_of
 from bridge.relay.ways import SEND_SECONDS, Counted, NoQuestions, Questions, Way, Ways, send_seconds
@@ -99,6 +99,7 @@ class Delivery:
         self._meter = meter or AccountMeter()
         self._questions = questions or NoQuestions()
         self._lanes: dict[str, Lane] = {}
+        self._waits = Waits()
         self._waiting: list[Lane] = []
         self._more = asyncio.Event()
         self._sends = asyncio.Semaphore(terms.at_once)
@@ -108,7 +109,7 @@ class Delivery:
         for part in parts:
             lane = self._lanes.get(part.to)
             if lane is None:
-                lane = self._lanes[part.to] = Lane(part.to)
+                lane = self._lanes[part.to] = Lane(part.to, self._waits.take(part.to))
             if not lane.holds(part.part_id):
                 lane.entries.append(self._entry(part))
             self._serve_soon(lane)
@@ -178,6 +179,7 @@ class Delivery:
         lane.is_served = False
         if not lane.entries:
             del self._lanes[lane.to]
+            self._waits.keep(lane, self._clock.monotonic())
 
     async def _finish(self, lane: Lane, ways: Ways, contact: Contact) -> bool:
         """Try the lane's head until it is final, and off the lane. False: it has to wait for a request."""

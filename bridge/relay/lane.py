@@ -13,6 +13,8 @@ from bridge.ids import PartId
 from bridge.relay.waiting import happens
 from bridge.store.contract import OutboxPart
 
+MOST_WAITS = 4096  # kept of recipients for whom nothing is there
+
 
 @dataclass(slots=True)
 class Entry:
@@ -35,11 +37,10 @@ class Lane:
     ``free_at``: until then, by the monotonic clock, the platform asked to be sent nothing more.
     """
 
-    def __init__(self, to: str) -> None:
-        self.to = to
+    def __init__(self, to: str, free_at: float = -inf) -> None:
+        self.to, self.free_at = to, free_at
         self.entries: deque[Entry] = deque()
         self.is_served = False
-        self.free_at = -inf
         self._stirred = asyncio.Event()
 
     @property
@@ -80,3 +81,25 @@ class Lane:
 
     def rest_of_reply(self, part: OutboxPart) -> list[OutboxPart]:
         return [other.part for other in self.entries if other.part.reply_id == part.reply_id]
+
+
+class Waits:
+    """Until when the platform asked to be sent nothing for recipients who have no lane now.
+
+    Times are the monotonic clock's. Of ``MOST_WAITS``, the one that ends first makes room.
+    """
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}
+
+    def keep(self, lane: Lane, now: float) -> None:
+        """The lane has nothing more to send: its wait goes on."""
+        if lane.free_at <= now:
+            return
+        if len(self._until) >= MOST_WAITS:
+            del self._until[min(self._until, key=self._until.__getitem__)]
+        self._until[lane.to] = lane.free_at
+
+    def take(self, to: str) -> float:
+        """When a lane that begins is free: at once where nothing was asked."""
+        return self._until.pop(to, -inf)

@@ -624,6 +624,30 @@ async def test_what_is_too_old_is_given_up_while_the_platform_s_wait_still_runs_
         assert here.channel.texts()[2:] == ["two"]
 
 
+@pytest.mark.parametrize("ends", ["given up", "dropped"])
+async def test_a_wait_that_was_asked_for_outlasts_the_last_part_that_it_held_case_46(
+    tmp_path: Path, ends: str
+) -> None:
+    async with desk(tmp_path) as here:
+        throttled = UnreachableError("throttled", retry_after_seconds=80_000)
+        here.channel.script["a"] = [throttled, throttled]
+        await here.post("a", "one")
+        await here.clock.advance(80_002)  # asked to wait once more, until after its time
+        if ends == "given up":
+            await here.clock.advance(6398)
+        else:
+            here.delivery.drop_reply(here.seen[0].reply_id)
+        await settle()
+        assert not here.delivery.waits("a")
+        await here.post("a", "two")
+        await here.post("b", "other")
+        assert here.channel.texts() == ["one", "one", "other"]
+        await here.clock.advance(80_004)
+        assert here.channel.texts()[3:] == ["two"]
+        await here.post("a", "three")
+        assert here.channel.texts()[4:] == ["three"]
+
+
 async def test_a_part_that_is_dropped_on_its_way_is_not_tried_again(tmp_path: Path) -> None:
     async with desk(tmp_path) as here:
         here.channel.stalled.add("a")

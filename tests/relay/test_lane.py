@@ -1,11 +1,15 @@
 """A lane by itself; ``test_delivery`` shows it at work."""
 
 import asyncio
+from math import inf
+
+import pytest
 
 from bridge.channel.testing.clock import FakeClock, settle
 from bridge.ids import AccountId, ConversationKey, MessageId, PartId
+from bridge.relay import lane as lanes
 from bridge.relay import outbox
-from bridge.relay.lane import Entry, Lane
+from bridge.relay.lane import Entry, Lane, Waits
 from bridge.relay.outbox import Address
 from bridge.relay.texts import Language
 from bridge.store.contract import OutboxPart
@@ -82,3 +86,15 @@ async def test_a_pause_ends_when_it_is_over_or_stirred() -> None:
         await settle()
         await clock.advance(5)
         assert again.done()
+
+
+def test_the_wait_of_a_recipient_is_kept_until_it_is_over_and_of_too_many_the_shortest_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lanes, "MOST_WAITS", 2)
+    waits = Waits()
+    for to, free_at in (("over", 5.0), ("short", 6.0), ("long", 9.0), ("longer", 10.0)):
+        waits.keep(Lane(to, free_at), now=5.0)
+    found = {to: waits.take(to) for to in ("over", "short", "long", "longer")}
+    assert found == {"over": -inf, "short": -inf, "long": 9.0, "longer": 10.0}
+    assert waits.take("long") == -inf

@@ -89,7 +89,7 @@ class Control:
             case commands.Status() | ours.McpList():
                 asked = {"mcp": tuple(self._mcp())} if isinstance(command, ours.McpList) else {}
             case commands.Reload():
-                await self._reloaded()
+                asked = {"reloaded": await self._reloaded()}
             case ours.ChannelSet():
                 await self._switches.set(command)
             case commands.ChannelLogout():
@@ -140,7 +140,9 @@ class Control:
         if identity is not None:
             health.known(bot_id=identity.bot_id)
 
-    async def _reloaded(self) -> None:
+    async def _reloaded(self) -> ours.Reloaded:
+        before = self._supervisor.healths()
+        ran = {health.snapshot.id for health in before if health.snapshot.enabled}
         try:
             waiting = await self._reload()
         except BridgeError as error:
@@ -152,6 +154,15 @@ class Control:
                 f"the accounts are as the settings say, but what changed in {tables} "
                 "takes effect at the next start only: restart the daemon",
             )
+        runs = {
+            health.snapshot.id: health for health in self._supervisor.healths() if health.snapshot.enabled
+        }
+        begun = {id_ for id_, health in runs.items() if health not in before}
+        return ours.Reloaded(
+            started=tuple(sorted(begun - ran)),
+            anew=tuple(sorted(begun & ran)),
+            stopped=tuple(sorted(ran - runs.keys())),
+        )
 
     async def _send(self, command: ours.Send) -> None:
         account = self._supervisor.component(command.account)

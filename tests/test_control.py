@@ -195,8 +195,9 @@ async def test_every_state_is_shown_as_it_is() -> None:
 
 async def test_reload_reads_the_settings_again() -> None:
     async with running(StalledStore(StoreError("x"))) as daemon:
-        await daemon.control.handle(commands.Reload())
+        status = await daemon.control.handle(commands.Reload())
         assert daemon.reloads == ["reload"]
+        assert status.reloaded == ours.Reloaded()
 
 
 async def refused(command: ours.Command, daemon: Daemon) -> ControlError:

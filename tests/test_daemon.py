@@ -127,6 +127,26 @@ async def test_reload_starts_new_accounts_and_leaves_the_others_alone() -> None:
             assert (after.since_unix_seconds, after.restarts) == (before.since_unix_seconds, 0)
 
 
+async def test_a_reload_tells_which_accounts_it_started_started_anew_and_stopped() -> None:
+    def table(name: str, more: str = "") -> str:
+        return f'[channels.webhook.{name}]\nowner = "you"\n{more}'
+
+    with short_home(DEMO + table("gone") + table("off") + table("on", "enabled = false\n")) as home:
+        for name in ("gone", "off", "on", "new"):
+            keep(home, name)
+        async with daemon(home):
+            bystander = table("same", "enabled = false\n")
+            changed = table("demo", 'senders = "anyone"\n') + table("off", "enabled = false\n")
+            write_settings(home, changed + table("on") + table("new") + bystander)
+            told = (await control(home, commands.Reload())).reloaded
+            assert told == ours.Reloaded(
+                started=("webhook:new", "webhook:on"),
+                anew=("webhook:demo",),
+                stopped=("webhook:gone", "webhook:off"),
+            )
+            assert (await control(home, commands.Reload())).reloaded == ours.Reloaded()
+
+
 async def test_a_reload_with_a_broken_account_tells_so_and_serves_the_others() -> None:
     with short_home() as home:
         async with daemon(home) as running:

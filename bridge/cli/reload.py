@@ -6,10 +6,12 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from bridge.cli.common import add_home, ask_daemon, home
-from bridge.cli.status import now
 
 if TYPE_CHECKING:
     from bridge.cli.common import Commands
+
+WORDS = {"started": "started", "anew": "started anew", "stopped": "stopped"}  # by their keys
+NOTHING = "nothing new: what changes on disk is also taken up by itself, within two seconds"
 
 
 def register(commands: Commands) -> None:
@@ -20,13 +22,11 @@ def register(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit 0 when all of it could be used; accounts that did not change are never touched."""
-    asked_seconds = now()
     status = ask_daemon(home(args), {"action": "reload"})
-    anew = started(status, asked_seconds)
-    print(f"read; started anew: {', '.join(anew)}" if anew else "read; nothing new for any account that runs")
+    print("; ".join(["read", *(told(status.get("reloaded") or {}) or [NOTHING])]))
     return 0
 
 
-def started(status: dict[str, Any], since_seconds: int) -> list[str]:
-    """The accounts that are in their state since then, for what changed begins anew."""
-    return [one["id"] for one in status["components"] if one.get("since_unix_seconds", 0) >= since_seconds]
+def told(reloaded: dict[str, Any]) -> list[str]:
+    """What became of the accounts that are not as they were, in words."""
+    return [f"{words}: {', '.join(ids)}" for key, words in WORDS.items() if (ids := reloaded.get(key))]

@@ -415,8 +415,16 @@ class UsageLine(Wire):
     unpriced: U64 = 0
 
 
+class Reloaded(Wire):
+    """The accounts that a reload made other ones, by id: ``anew`` are those that ran before, too."""
+
+    started: Items[str] = ()
+    anew: Items[str] = ()
+    stopped: Items[str] = ()
+
+
 class DaemonStatus(shared.DaemonStatus):
-    """``dead``, ``pairing``, ``question``, ``usage`` and ``mcp`` answer the actions that are about them.
+    """``dead``, ``pairing``, ``question``, ``usage``, ``mcp``, ``reloaded`` answer what is about them.
 
     ``settings_error`` is why the settings on disk cannot be read: those read before are in effect.
     ``waits_for_restart`` names the tables of which something takes effect at the next start only.
@@ -428,6 +436,7 @@ class DaemonStatus(shared.DaemonStatus):
     question: Maybe[Question] = None
     mcp: Items[McpServer] = ()
     usage: Items[UsageLine] = ()
+    reloaded: Maybe[Reloaded] = None
     settings_error: Maybe[str] = None
     waits_for_restart: Items[str] = ()
 

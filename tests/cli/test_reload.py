@@ -3,7 +3,7 @@
 import pytest
 
 from bridge.cli.main import main
-from bridge.cli.reload import started
+from bridge.cli.reload import NOTHING
 from tests.cli.socket_daemon import refusal, short_home, socket_daemon, status
 
 
@@ -25,20 +25,21 @@ def test_without_a_daemon_it_is_exit_code_3() -> None:
         assert main(["reload", "--home", str(home.root)]) == 3
 
 
-def test_the_accounts_that_began_anew_are_named_and_none_where_nothing_changed(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize(
+    ("reloaded", "told"),
+    [
+        ({"started": ["a:new"]}, "read; started: a:new\n"),
+        ({"anew": ["a:x", "a:y"], "stopped": ["a:off"]}, "read; started anew: a:x, a:y; stopped: a:off\n"),
+        ({}, f"read; {NOTHING}\n"),
+        (None, f"read; {NOTHING}\n"),
+    ],
+)
+def test_what_became_of_accounts_is_told_and_nothing_of_those_that_only_changed_their_state(
+    reloaded: dict[str, list[str]] | None, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before, after = {"id": "a:old", "since_unix_seconds": 5}, {"id": "a:new", "since_unix_seconds": 2**40}
-    for components, told in (([before, after], "started anew: a:new"), ([before], "nothing new")):
-        with socket_daemon(status(*components)) as daemon:
-            assert main(["reload", "--home", str(daemon.home.root)]) == 0
-        assert told in capsys.readouterr().out
-
-
-def test_an_account_began_anew_when_its_state_did_since_then() -> None:
-    components = [
-        {"id": "a:old", "since_unix_seconds": 5},
-        {"id": "a:new", "since_unix_seconds": 6},
-        {"id": "a:x"},
-    ]
-    assert started({"components": components}, 6) == ["a:new"]
+    answer = status({"id": "a:bystander", "since_unix_seconds": 2**40})
+    if reloaded is not None:
+        answer["status"]["reloaded"] = reloaded
+    with socket_daemon(answer) as daemon:
+        assert main(["reload", "--home", str(daemon.home.root)]) == 0
+    assert capsys.readouterr().out == told

@@ -78,6 +78,14 @@ def test_settings_that_are_not_in_effect_are_read_by_us_and_dropped_by_older_rea
     assert write(read_server_event(line)) == head + b"}}"
 
 
+def test_what_a_reload_did_is_read_by_us_and_dropped_by_older_readers() -> None:
+    head = b'{"type":"daemon.status","request_id":"r","status":{"version":"v","pid":1,"components":[],'
+    head += b'"delegations":{"active":0,"reaped":0}'
+    line = head + b',"reloaded":{"started":["a:b"],"stopped":["a:c"]}}}'
+    assert write(ours.read_server_event(line)) == line
+    assert write(read_server_event(line)) == head + b"}}"
+
+
 def test_sending_is_an_action_of_ours_alone() -> None:
     send = ours.Send(account="feishu:main", to="ou_1", files=("/tmp/a.pdf",))
     line = write(ours.DaemonControl(request_id="r", command=send))

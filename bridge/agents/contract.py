@@ -135,9 +135,9 @@ class Sink(Protocol):
         """Begin a step: the messages that fit the context beside ``system`` and the tools, oldest first.
 
         ``room_tokens`` is what the agent's model takes of all that, where it is less than the session's
-        context; 0: it is not. The turn's own are among them: its question always, and its steps so far.
-        What does not fit gives way to a note at the beginning. An agent that keeps its own context need not
-        ask.
+        context; 0: it is not. The turn's own are among them: what its user says and its newest step always,
+        with the results of calls cut where they are more than fits, and its other steps so far. What does
+        not fit gives way to a note at the beginning. An agent that keeps its own context need not ask.
 
         Raises:
             AgentError: ``context_limit``, or ``step_limit``: the turn has had all its steps.

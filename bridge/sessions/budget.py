@@ -6,8 +6,10 @@ from functools import lru_cache
 
 from pydantic import BaseModel, TypeAdapter
 
-from bridge.agents.contract import AgentError, HistoryEntry, Role, ToolCall, TurnFile
+from bridge.agents.contract import AgentError, HistoryEntry, Role
+from bridge.agents.estimate import entry_tokens, text_bytes, tokens
 from bridge.sessions.notes import NOTE_BYTES, note
+from bridge.sessions.results import fitted
 from bridge.tools.contract import Tool
 
 RESERVE_TOKENS = 8192  # for the answer
@@ -16,25 +18,7 @@ FULL = (
     "instructions and tools alone fill what the model reads at once: give it more (context_tokens of its "
     "profile, or sessions.context_max_tokens), or fewer tools"
 )
-_MESSAGE_TOKENS = 4  # of a message beside its words
-_TOKEN_BYTES = 3
-
-_calls = TypeAdapter(tuple[ToolCall, ...])
-_files = TypeAdapter(tuple[TurnFile, ...])
-
-
-def tokens(size_bytes: int) -> int:
-    """The estimate for a message of so many bytes of UTF-8."""
-    return -(-size_bytes // _TOKEN_BYTES) + _MESSAGE_TOKENS
-
-
-def entry_tokens(entry: HistoryEntry) -> int:
-    size = len(entry.text.encode()) + len(entry.name.encode())
-    if entry.calls:
-        size += len(_calls.dump_json(entry.calls, exclude={"__all__": {"call_id"}}))
-    if entry.files:
-        size += len(_files.dump_json(entry.files))
-    return tokens(size)
+_NOTE_SHARE = 8  # a note has so small a part of the room at the most where results have to be cut
 
 
 def budget(max_tokens: int, system: str, tools: Iterable[Tool], room_tokens: int = 0) -> int:
@@ -67,43 +51,66 @@ class Selection:
     after_tokens: int
 
 
-def select(entries: Sequence[HistoryEntry], sizes: Sequence[int], room: int) -> Selection:
-    """The newest user message, and as many of the newest groups as fit ``room`` tokens; a note for the rest.
+def select(entries: Sequence[HistoryEntry], sizes: Sequence[int], room: int, own: int) -> Selection:
+    """What the turn cannot go on without, and as many of the newest groups as fit ``room`` tokens beside it.
 
-    A group is a user's message, or an assistant's with the results of its calls. ``sizes`` are the estimates
-    of the ``entries``, of which one is the user's.
+    A group is a user's message, or an assistant's with the results of its calls. The last ``own`` entries are
+    the turn's, its question first: all that its user says stays, and its newest step, of which results are
+    cut where they do not fit. A note stands for the rest. ``sizes`` are the estimates of the ``entries``.
 
     Raises:
-        AgentError: ``context_limit``: the newest user message alone does not fit, or nothing does.
+        AgentError: ``context_limit``: the user's words alone do not fit, or the newest step beside them, or
+            nothing does.
     """
     if room <= 0:
         raise AgentError("context_limit", FULL)
     before = sum(sizes)
     if before <= room:
         return Selection(tuple(entries), 0, before, before)
-    question = max(at for at, entry in enumerate(entries) if entry.role is Role.USER)
-    room -= sizes[question]
+    kept = _needed(entries, sizes, room, own)
+    start = _start(entries, sizes, kept, room - _total(kept, entries, sizes) - tokens(NOTE_BYTES))
+    kept |= {at: entries[at] for at in range(start, len(entries)) if at not in kept}
+    after = _total(kept, entries, sizes)
+    left_out = [entry for at, entry in enumerate(entries) if at not in kept]
+    told = note(left_out, text_bytes(room - after))
+    chosen = ([told] if told else []) + [kept[at] for at in sorted(kept)]
+    removed = sum(entry.role is not Role.NOTE for entry in left_out)
+    return Selection(tuple(chosen), removed, before, after + (entry_tokens(told) if told else 0))
+
+
+Kept = dict[int, HistoryEntry]
+"""Those that are chosen, cut where they had to be, by their places among all."""
+
+
+def _needed(entries: Sequence[HistoryEntry], sizes: Sequence[int], room: int, own: int) -> Kept:
+    """The words of the turn's user, and its newest step, as it fits beside them."""
+    turn = range(len(entries) - own, len(entries))
+    kept = {at: entries[at] for at in turn if entries[at].role is Role.USER}
+    room -= _total(kept, entries, sizes)
     if room < 0:
         raise AgentError("context_limit", "the message is too long for the model: send a shorter one")
-    start = _start(entries, sizes, question, room - tokens(NOTE_BYTES))
-    kept = [at for at in range(len(entries)) if at >= start or at == question]
-    left_out = [entry for at, entry in enumerate(entries) if at < start and at != question]
-    room -= sum(sizes[at] for at in kept if at != question)
-    told = note(left_out, (room - _MESSAGE_TOKENS) * _TOKEN_BYTES)
-    chosen = ([told] if told else []) + [entries[at] for at in kept]
-    after = sum(sizes[at] for at in kept) + (entry_tokens(told) if told else 0)
-    removed = sum(entry.role is not Role.NOTE for entry in left_out)
-    return Selection(tuple(chosen), removed, before, after)
+    begins = max((at for at in turn if entries[at].role is Role.ASSISTANT), default=len(entries))
+    step = [at for at in range(begins, len(entries)) if at not in kept]
+    has_more = len(kept) + len(step) < len(entries)
+    spare = min(tokens(NOTE_BYTES), room // _NOTE_SHARE) if has_more else 0
+    found = fitted([entries[at] for at in step], [sizes[at] for at in step], room, spare)
+    return kept | dict(zip(step, found, strict=True))
 
 
-def _start(entries: Sequence[HistoryEntry], sizes: Sequence[int], question: int, room: int) -> int:
-    """Where the newest groups begin that fit ``room`` together, the ``question`` not counted."""
+def _total(kept: Kept, entries: Sequence[HistoryEntry], sizes: Sequence[int]) -> int:
+    """The estimate for all of them."""
+    return sum(sizes[at] if one is entries[at] else entry_tokens(one) for at, one in kept.items())
+
+
+def _start(entries: Sequence[HistoryEntry], sizes: Sequence[int], kept: Kept, room: int) -> int:
+    """Where the newest groups begin that fit ``room`` together, those not counted that are kept anyway."""
     start = end = len(entries)
     for at in range(len(entries) - 1, -1, -1):
         if entries[at].role is Role.TOOL:
             continue  # belongs to the message before it
-        room -= sum(sizes[at:end]) if at != question else sum(sizes[at + 1 : end])
-        if room < 0 or entries[at].role is Role.NOTE:
+        size = sum(sizes[one] for one in range(at, end) if one not in kept)
+        if size > max(room, 0) or entries[at].role is Role.NOTE:
             break
+        room -= size
         start = end = at
     return start

@@ -1,9 +1,9 @@
 """Summing up: what stands for all that was said in a session, as its agent puts it."""
 
 from bridge.agents.contract import AgentError, Compacts, HistoryEntry, Role
+from bridge.agents.estimate import entry_tokens
 from bridge.protocol import ours
 from bridge.sessions.agents import asked
-from bridge.sessions.budget import entry_tokens
 from bridge.sessions.context import Context
 from bridge.sessions.errors import RequestError
 from bridge.sessions.history import encode

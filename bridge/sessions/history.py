@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bridge.agents.contract import HistoryEntry, Role
-from bridge.sessions.budget import entry_tokens
+from bridge.agents.estimate import entry_tokens
 from bridge.sessions.notes import NOTE_BYTES, note
 
 MOST_BYTES = 16 * 1_048_576  # of the entries as they are stored

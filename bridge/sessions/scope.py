@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from bridge.agents.contract import AgentError, HistoryEntry
+from bridge.agents.estimate import entry_tokens
 from bridge.ids import TurnId
 from bridge.protocol.events import AssistantCompleted, ToolCompleted, TurnEvent
 from bridge.protocol.shared import Attachment
-from bridge.sessions.budget import entry_tokens
 from bridge.sessions.context import Context
 from bridge.sessions.errors import FrameTooLargeError
 from bridge.sessions.history import MOST_BYTES, MOST_ENTRIES, encode

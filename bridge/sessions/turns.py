@@ -57,7 +57,7 @@ class TurnRun:
         most = context.services.table.context_max_tokens
         room = budget(most, system, context.tools.values(), room_tokens)
         sizes = [*context.history.tokens, *self.scope.tokens]
-        chosen = select([*context.history.entries, *turn], sizes, room)
+        chosen = select([*context.history.entries, *turn], sizes, room, len(turn))
         if chosen.removed:
             await self.scope.send(
                 ContextCompacted,

@@ -1,12 +1,11 @@
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge.agents.contract import AgentError, HistoryEntry, Role, ToolCall, TurnFile
+from bridge.agents.contract import AgentError, HistoryEntry, Role, ToolCall
+from bridge.agents.estimate import entry_tokens, tokens
 from bridge.channel.testing.clock import FakeClock
-from bridge.sessions.budget import MARGIN_TOKENS, RESERVE_TOKENS, budget, entry_tokens, select, tokens
+from bridge.sessions.budget import MARGIN_TOKENS, RESERVE_TOKENS, budget, select
 from bridge.sessions.notes import NOTE_BYTES, note
 from bridge.tools.wait import Wait
 
@@ -23,21 +22,12 @@ def said(text: str, *calls: str) -> list[HistoryEntry]:
     return [HistoryEntry(role=Role.ASSISTANT, text=text, calls=asked), *results]
 
 
-def chosen(entries: list[HistoryEntry], room: int) -> list[HistoryEntry]:
-    return list(select(entries, [*map(entry_tokens, entries)], room).entries)
+def chosen(entries: list[HistoryEntry], room: int, own: int = 1) -> list[HistoryEntry]:
+    return list(select(entries, [*map(entry_tokens, entries)], room, own).entries)
 
 
 def size(entries: list[HistoryEntry]) -> int:
     return sum(map(entry_tokens, entries))
-
-
-def test_a_message_is_a_token_for_three_bytes_begun_and_four_more() -> None:
-    assert [tokens(size_bytes) for size_bytes in (0, 1, 3, 4)] == [4, 5, 5, 6]
-    assert entry_tokens(user("éé")) == 4 + 2
-    with_call = said("abc", "x")[0]
-    assert entry_tokens(with_call) == tokens(3 + len('[{"name":"look","arguments":{}}]'))
-    heard = TurnFile("audio", Path("/a.ogg"), "a.ogg", "audio/ogg", 3, "x" * 3000)
-    assert entry_tokens(HistoryEntry(role=Role.USER, text="", files=(heard,))) > 1000
 
 
 def test_the_budget_is_what_answer_margin_system_prompt_and_tools_leave() -> None:
@@ -63,7 +53,7 @@ def test_where_instructions_and_tools_leave_nothing_a_larger_context_is_asked_fo
 
 def test_what_fits_is_left_as_it_is() -> None:
     entries = [user("a"), *said("b", "1"), user("c")]
-    selection = select(entries, [*map(entry_tokens, entries)], size(entries))
+    selection = select(entries, [*map(entry_tokens, entries)], size(entries), 1)
     assert (list(selection.entries), selection.removed) == (entries, 0)
     assert selection.before_tokens == selection.after_tokens == size(entries)
 
@@ -72,7 +62,7 @@ def test_the_newest_whole_groups_stay_and_the_rest_becomes_a_note() -> None:
     old, answer, recent = user("old " * 2000), said("answer " * 500, "1", "2"), user("recent")
     entries = [old, *answer, recent]
     room = size([*answer, recent]) + NOTE_TOKENS
-    selection = select(entries, [*map(entry_tokens, entries)], room)
+    selection = select(entries, [*map(entry_tokens, entries)], room, 1)
     assert list(selection.entries) == [note([old]), *answer, recent]
     assert (selection.removed, selection.before_tokens) == (1, size(entries))
     assert selection.after_tokens == size(list(selection.entries)) <= room
@@ -83,7 +73,45 @@ def test_results_of_this_turn_go_before_its_question_does() -> None:
     question, first, second = user("question"), said("one " * 3000, "1"), said("two " * 300, "2")
     entries = [user("before"), question, *first, *second]
     room = size([question, *second]) + NOTE_TOKENS
-    assert chosen(entries, room) == [note([entries[0], *first]), question, *second]
+    assert chosen(entries, room, 1 + len([*first, *second])) == [
+        note([entries[0], *first]),
+        question,
+        *second,
+    ]
+
+
+def test_the_newest_step_stays_though_its_result_is_longer_than_the_room() -> None:
+    before, question, old = [user("before " * 900), *said("yes")], user("read it"), said("a" * 900, "1")
+    step = said("line " * 10_000, "2")
+    asks, result = HistoryEntry(role=Role.ASSISTANT, text="", calls=step[0].calls), step[1]
+    entries = [*before, question, *old, asks, result]
+    told, *kept = chosen(entries, 3000, 5)
+    assert (told.role, told.covers) == (Role.NOTE, 4)
+    assert kept[:2] == [question, asks]
+    assert "[Cut here: " in kept[2].text
+    assert 2700 < size([told, *kept]) <= 3000
+
+
+def test_a_short_result_stays_where_only_a_note_has_to_give_way() -> None:
+    before, question, step = [user("old " * 900)], user("question"), said("20 bytes of a result", "1")
+    entries = [*before, question, *step]
+    assert chosen(entries, size([question, *step]), 3) == [question, *step]
+    told, *kept = chosen(entries, size([question, *step]) + 100, 3)
+    assert (told.role, kept) == (Role.NOTE, [question, *step])
+
+
+def test_what_was_said_into_the_turn_stays_with_its_question_and_its_step() -> None:
+    question, step, more = user("question"), said("one " * 3000, "1"), user("and this")
+    step[0] = step[0].model_copy(update={"text": ""})
+    kept = chosen([user("old"), question, *step, more], 1500, 4)
+    assert [entry.text[:8] for entry in kept[-4:]] == ["question", "", "one one ", "and this"]
+
+
+def test_a_step_that_does_not_fit_ends_the_turn_with_what_to_do() -> None:
+    entries = [user("write it"), *said("x" * 9000, "1")]
+    with pytest.raises(AgentError, match="does not fit what the model reads at once") as error:
+        chosen(entries, 2000, 3)
+    assert error.value.code == "context_limit"
 
 
 def test_a_question_that_fits_alone_is_asked_with_as_much_of_a_note_as_there_is_room_for() -> None:
@@ -104,7 +132,7 @@ def test_a_note_of_before_is_taken_into_the_new_one() -> None:
     told = chosen(entries, NOTE_TOKENS + 200)[0]
     assert told.covers == 2
     assert "user: first" in told.text
-    selection = select(entries[:1] + entries[2:], [900, 10], 100)  # only the note itself is too long
+    selection = select(entries[:1] + entries[2:], [900, 10], 100, 1)  # only the note itself is too long
     assert (selection.removed, selection.entries[-1]) == (0, entries[2])
 
 
@@ -125,7 +153,7 @@ def test_whatever_is_chosen_fits_in_order_and_whole(
 ) -> None:
     entries = [entry for group in before for entry in group] + [user(question)]
     try:
-        selection = select(entries, [*map(entry_tokens, entries)], room)
+        selection = select(entries, [*map(entry_tokens, entries)], room, 1)
     except AgentError:
         assert entry_tokens(entries[-1]) > room
         return

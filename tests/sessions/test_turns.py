@@ -1,22 +1,25 @@
 """What an agent says, as events."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from bridge.agents.contract import AgentUsage, Gate, Role, Sink, ToolCall, Turn
+from bridge.agents.contract import AgentUsage, Gate, HistoryEntry, Role, Sink, ToolCall, Turn
 from bridge.agents.echo_files import make
 from bridge.channel.testing.clock import FakeClock
 from bridge.config import SessionsTable
 from bridge.ids import SessionId
 from bridge.sessions.turns import MEMORY_BYTES, STEP_TEXT_BYTES
 from bridge.store.contract import ConfigureSession, LoadSession
-from bridge.tools.contract import Tool
+from bridge.tools.contract import Arguments, CallPlace, Risk, Tool, ToolResult
 from bridge.tools.wait import Wait
 from tests.sessions.offering import Offering
 from tests.sessions.test_opening import attach
 from tests.sessions.wire import Cast, Client, Event, ScriptedAgent, Server, agents_of, serving
+
+LIMIT = "context_limit"
 
 
 def told(events: list[Event]) -> list[tuple[str, str]]:
@@ -188,6 +191,46 @@ async def test_an_agent_whose_model_takes_less_is_shown_less() -> None:
         await client.turn("go " + "a" * 6000)
         assert len(compactions(await client.turn("go"))) == 1
         assert sum(len(entry.text) for entry in seen[-1]) < 6000
+
+
+class Page:
+    """A tool whose result is longer than what is asked for."""
+
+    name, description, risk, arguments = "page", "Read a page.", Risk.READ_ONLY, Arguments
+
+    def summary(self, arguments: Any) -> str:
+        return "page"
+
+    async def run(self, arguments: Any, place: CallPlace) -> ToolResult:
+        return ToolResult(True, "page " * 10_000)
+
+
+@pytest.mark.parametrize(
+    ("room_tokens", "pages", "ends"),
+    [(3000, 1, ("turn.completed", "")), (3000, 8, ("turn.completed", "")), (200, 1, ("turn.failed", LIMIT))],
+)
+async def test_an_agent_sees_that_it_called_though_the_result_is_longer_than_its_room(
+    room_tokens: int, pages: int, ends: tuple[str, str]
+) -> None:
+    """A model that calls until it sees a result is not asked again and again."""
+    rooms = 0
+
+    async def reads(turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
+        nonlocal rooms
+        seen: Sequence[HistoryEntry] = ()
+        while not any("[Cut here: " in one.text for one in seen):
+            rooms += 1
+            seen = await sink.begin(room_tokens=room_tokens)
+            calls = [ToolCall(name="page", arguments={}) for _ in range(pages)]
+            await sink.completed("", calls)
+            for call in calls:
+                await gate.call(call)
+        return AgentUsage(steps=rooms)
+
+    async with serving(ScriptedAgent(go=reads), tools=lambda _, __: {"page": Page()}) as server:
+        client = await server.session()
+        assert told(await client.turn("go"))[-1] == ends
+        assert rooms == 2
 
 
 async def test_a_message_that_alone_does_not_fit_fails_its_turn() -> None:

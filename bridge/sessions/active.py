@@ -203,6 +203,7 @@ class ActiveTurn:
             steps = _figure(usage.steps) or 1
             return self._event(ours.TurnCompleted, steps=steps, **{"usage": Usage(), **used})
         if isinstance(error, AgentError):
+            self._log_failed(error.code)
             message = " ".join(clean(str(error)).split())[:FAILURE_CHARACTERS]
             return self._event(ours.TurnFailed, code=error.code, message=message, **used)
         log.error("turn.broken", session=self._context.session_id, error=error)
@@ -211,6 +212,17 @@ class ActiveTurn:
             code="internal_error",
             message="the agent broke off: see the daemon's log",
             **used,
+        )
+
+    def _log_failed(self, code: str) -> None:
+        context = self._context
+        chat = context.settings.chat
+        log.warning(
+            "turn.failed",
+            code=code,
+            agent=context.agent_name,
+            session=context.session_id,
+            account=f"{chat.channel}:{chat.account}" if chat else "",
         )
 
     def _event(self, kind: type[TurnEvent], **fields: object) -> End:

@@ -128,6 +128,23 @@ async def test_a_failure_is_told_in_one_line_of_300_characters() -> None:
         assert [event["type"] for event in client.seen].count("error") == 0
 
 
+async def test_a_failure_stands_in_the_log_with_whom_it_met_and_without_its_text(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async with serving(ScriptedAgent(fail=fail)) as server:
+        here = await server.session()
+        await here.turn("fail")
+        chat = {"channel": "feishu", "account": "main", "conversation": "c"}
+        there = await server.session(chat=chat)
+        await there.turn("fail")
+        first, second = [line for line in capsys.readouterr().err.splitlines() if "turn.failed" in line]
+    for line, session, account in ((first, here, ""), (second, there, "feishu:main")):
+        for words in ("step_limit", "scripted", session.session_id, account):
+            assert words in line
+        assert "too many" not in line
+    assert "feishu" not in first
+
+
 async def test_an_agent_that_breaks_fails_its_turn_and_nothing_else() -> None:
     async with serving(ScriptedAgent(crash=crash)) as server:
         client = await server.session()

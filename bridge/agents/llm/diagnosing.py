@@ -21,6 +21,7 @@ _OK = 200
 _MISSING = (404, 405, 501)
 _UNLISTED = "it lists no models, so whether {model} is right shows with the first message"
 _NOWHERE = "{url} answers {status} as no model's server does, so no message will be answered"
+_UNREACHED = "see whether it runs, and whether base_url and the network are right"
 _ADDRESS = "mend base_url: most end in /v1; or the name of the model, if that is not known there"
 _KEY = "put a good one into credentials/agents/{profile}.json or the variable that is named, and restart"
 
@@ -32,11 +33,11 @@ async def diagnose(endpoint: Endpoint) -> Sequence[Finding]:
     watch = endpoint.watch(LIMIT_SECONDS)
     listed = await watch.limit(_look(endpoint, watch))
     if listed is None:
-        cure = "see whether it is running, and whether base_url and the network are right"
-        return [*found, Finding(f"{settings.address} did not answer within {LIMIT_SECONDS:g} s", cure)]
+        text = f"{settings.told_address} did not answer within {LIMIT_SECONDS:g} s"
+        return [*found, Finding(text, _UNREACHED)]
     if isinstance(listed, Finding):
         return [*found, listed]
-    found.append(Finding(f"{settings.address} answers"))
+    found.append(Finding(f"{settings.told_address} answers"))
     return [*found, *(_model(name, listed, settings.provider) for name in settings.all_models)]
 
 
@@ -50,8 +51,7 @@ async def _look(endpoint: Endpoint, watch: Watch) -> list[str] | Finding:
         async with endpoint.client(watch) as client:
             return await _asked(endpoint, client)
     except (httpx2.HTTPError, AgentError, ValueError):
-        cure = "is it running, and is base_url right?"
-        return Finding(f"{endpoint.settings.address} cannot be reached", cure)
+        return Finding(f"{endpoint.settings.told_address} cannot be reached", _UNREACHED)
 
 
 async def _asked(endpoint: Endpoint, client: httpx2.AsyncClient) -> list[str] | Finding:
@@ -66,12 +66,12 @@ async def _asked(endpoint: Endpoint, client: httpx2.AsyncClient) -> list[str] | 
     listed = _ids(answer)
     if listed or (listed is not None and settings.provider == "ollama"):  # which tells all it has
         return listed
-    url = f"{base}/{turns}"
-    return _place(await client.post(url, headers=headers, json={"model": settings.model}), url, endpoint)
+    place = await client.post(f"{base}/{turns}", headers=headers, json={"model": settings.model})
+    return _place(place, f"{settings.told_address}/…/{turns}", endpoint)
 
 
 def _place(answer: httpx2.Response, url: str, endpoint: Endpoint) -> list[str] | Finding:
-    """No models that could be named where ``url`` takes turns; or what is wrong."""
+    """No models that could be named where ``url``, as it is told, takes turns; or what is wrong."""
     status = answer.status_code
     if status in _MISSING or not isinstance(_json(answer), dict):
         return Finding(_NOWHERE.format(url=url, status=status), _ADDRESS)
@@ -79,7 +79,7 @@ def _place(answer: httpx2.Response, url: str, endpoint: Endpoint) -> list[str] |
 
 
 def _refusal(answer: httpx2.Response, endpoint: Endpoint) -> Finding:
-    address, status = endpoint.settings.address, answer.status_code
+    address, status = endpoint.settings.told_address, answer.status_code
     if status in (401, 403):
         says = "refuses the key" if endpoint.has_key else "wants a key"
         return Finding(f"{address} {says} ({status})", _KEY.format(profile=endpoint.profile))

@@ -31,7 +31,7 @@ class Endpoint:
         self._opening = asyncio.Lock()
 
     def source(self, model: str) -> Source:
-        return Source(self.profile, model, self.settings.address)
+        return Source(self.profile, model, self.settings.told_address)
 
     def watch(self, seconds: float = math.inf) -> Watch:
         """For one request, beginning now, which may be silent for no longer than ``seconds`` either."""

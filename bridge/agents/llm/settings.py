@@ -132,6 +132,12 @@ class LlmSettings(AgentSettings):
         return self.base_url or PRESETS[self.provider].base_url
 
     @property
+    def told_address(self) -> str:
+        """As much of it as may be told: some paths hold a secret."""
+        url = urlsplit(self.address)
+        return f"{url.scheme}://{url.netloc}"
+
+    @property
     def answer_tokens(self) -> int:
         """What an answer may have: a share of the model's context, where that is told; 0 is no limit."""
         return self.max_output_tokens or min(RESERVE_TOKENS, self.context_tokens // 4)

@@ -44,7 +44,7 @@ _TEXTS: dict[type[ModelAPIError], str] = {
     ModelRateLimitError: "the provider takes no more requests for now{said}: try again later",
     ModelUnavailableError: "the provider cannot serve the model for now{said}: try again later",
     ModelServerError: "the provider failed{said}: try again later",
-    ModelConnectionError: "{address} cannot be reached: is it running, and is base_url right?",
+    ModelConnectionError: "{address} cannot be reached: see whether it runs, and whether base_url is right",
     ModelRequestRejectedError: "the provider refused the request{said}: check model, images, thinking and "
     "the other settings",
 }
@@ -68,7 +68,7 @@ ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Whom a request goes to: the profile, the model, and the address."""
+    """Whom a request goes to: the profile, the model, and as much of the address as may be told."""
 
     profile: str
     model: str

@@ -287,6 +287,17 @@ async def test_the_profile_s_own_words_end_the_system_prompt() -> None:
     assert played.systems[0].endswith("You are a pirate.")
 
 
+async def test_a_secret_in_the_path_of_the_address_is_neither_told_nor_logged(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async with playing(base_url="http://127.0.0.1:9/s3cr3t/v1", tries=1) as player:
+        with pytest.raises(AgentError, match=r"http://127\.0\.0\.1:9 cannot be reached") as caught:
+            await player.say()
+    logged = capsys.readouterr().err
+    assert "llm.failed" in logged
+    assert "s3cr3t" not in f"{caught.value}{logged}"
+
+
 async def test_the_connections_end_with_the_agent() -> None:
     async with playing(says("a")) as player:
         await player.say()

@@ -9,7 +9,7 @@ import pytest
 from bridge.agents.contract import Finding
 from bridge.channel.testing.clock import until
 from tests.agents.llm.playing import playing
-from tests.agents.llm.server import JSON, Reply, Stall, refuses
+from tests.agents.llm.server import JSON, ModelServer, Reply, Stall, refuses
 
 
 def listing(*names: Any) -> Reply:
@@ -125,7 +125,7 @@ async def test_anthropic_without_a_list_is_asked_where_its_turns_are() -> None:
         *_, nowhere = await player.agent.diagnose()
         assert player.server.asked[-1].path == "/v1/messages"
         assert player.server.asked[-1].headers["anthropic-version"]
-    assert "/v1/messages answers 404" in nowhere.text
+    assert "/…/messages answers 404" in nowhere.text
 
 
 async def test_a_key_that_is_asked_for_with_turns_alone_is_told() -> None:
@@ -164,7 +164,10 @@ async def test_another_answer_is_told() -> None:
 async def test_an_endpoint_that_is_not_there_is_told() -> None:
     async with playing(base_url="http://127.0.0.1:9/v1") as player:
         _, gone = await player.agent.diagnose()
-    assert gone == Finding("http://127.0.0.1:9/v1 cannot be reached", "is it running, and is base_url right?")
+    assert gone == Finding(
+        "http://127.0.0.1:9 cannot be reached",
+        "see whether it runs, and whether base_url and the network are right",
+    )
 
 
 async def test_a_list_over_its_limit_is_no_list() -> None:
@@ -185,3 +188,17 @@ async def test_an_endpoint_that_keeps_silent_is_left_in_time() -> None:
 
 async def _findings(agent: Any) -> list[Finding]:
     return list(await agent.diagnose())
+
+
+@pytest.mark.parametrize("status", [200, 401, 404, 500])
+async def test_a_secret_in_the_path_of_the_address_is_not_told(status: int) -> None:
+    reply = Reply([b"{}"], status=status, headers=JSON)
+    async with (
+        ModelServer([reply]).serving() as server,
+        playing(base_url=f"{server.address}/s3cr3t/v1") as player,
+    ):
+        server.models = reply
+        found = await player.agent.diagnose()
+        assert "/s3cr3t/v1/" in server.asked[-1].path
+    assert server.address in repr(found)
+    assert "s3cr3t" not in repr(found)

@@ -329,7 +329,7 @@ async def test_an_endpoint_that_is_not_there_is_tried_again_and_told() -> None:
     async with asking(base_url="http://127.0.0.1:9/v1", tries=3) as asked:
         outcome = await asked.ask()
         assert isinstance(outcome, Trouble)
-        assert "http://127.0.0.1:9/v1 cannot be reached" in str(outcome.error)
+        assert "http://127.0.0.1:9 cannot be reached" in str(outcome.error)
         assert len(asked.waits) == 2
 
 

@@ -26,6 +26,7 @@ def test_each_provider_has_an_address(provider: str) -> None:
 def test_an_address_of_ones_own_is_sent_no_key_of_the_provider_s() -> None:
     found = settings(base_url="https://proxy.example.org/v1/")
     assert (found.address, found.usual_env) == ("https://proxy.example.org/v1", "")
+    assert found.told_address == "https://proxy.example.org"
 
 
 def test_the_default_model_is_the_first_to_choose() -> None:

@@ -21,7 +21,7 @@ from pydantic_ai.exceptions import (
 from bridge.agents.llm.troubles import Source, broke_off, judge, silent
 
 FOR_NOW = ("for now", "more requests", "provider failed", "broke off")
-SOURCE = Source("fast", "small", "https://api.example.org/v1")
+SOURCE = Source("fast", "small", "https://api.example.org")
 BODY = {"message": "Incorrect API key provided: sk-secret, for prompt 'my diary'"}
 
 
@@ -47,7 +47,7 @@ def http(kind: Any, status: int, **more: Any) -> ModelHTTPError:
         (ModelAPIError("small", "sk-secret"), "is no model's answer", False),
         (http(None, 400, provider_error_code="Arrearage"), "no credit left (400 Arrearage)", False),
         (http(None, 400, provider_error_code="Throttling.RateQuota"), "takes no more requests", True),
-        (ModelConnectionError("small", "sk-secret"), "https://api.example.org/v1 cannot be reached", True),
+        (ModelConnectionError("small", "sk-secret"), "https://api.example.org cannot be reached: see", True),
         (ModelAPIError("small", "sk-secret", in_stream=True), "is no model's answer", True),
         (UnexpectedModelBehavior("sk-secret"), "is no model's answer: check base_url", True),
         (httpx2.ReadError("sk-secret"), "the answer broke off", True),
@@ -58,6 +58,7 @@ def test_each_trouble_says_what_to_do_next(error: Exception, text: str, is_passi
     found = judge(error, SOURCE)
     assert str(found.error).startswith("[agents.fast] ")
     assert text in str(found.error)
+    assert str(found.error)[-1].isalpha()  # as it is told within a sentence
     assert found.is_passing is is_passing
     is_key, is_for_now = isinstance(error, ModelAuthenticationError), any(one in text for one in FOR_NOW)
     lasting = "sign_in_required" if is_key else "setup_required"
@@ -68,7 +69,7 @@ def test_each_trouble_says_what_to_do_next(error: Exception, text: str, is_passi
 
 def test_a_model_that_is_not_there_is_named_with_its_address() -> None:
     said = str(judge(http(ModelNotFoundError, 404), SOURCE).error)
-    assert "there is no model small at https://api.example.org/v1 (404)" in said
+    assert "there is no model small at https://api.example.org (404)" in said
 
 
 def test_too_long_a_conversation_has_a_code_of_its_own() -> None:

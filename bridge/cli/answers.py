@@ -38,19 +38,30 @@ class Answers(Protocol):
 
 
 class Person:
-    """Asks in the terminal, and again when an answer will not do."""
+    """Asks in the terminal, and again when an answer will not do.
+
+    Whoever is asked the same question anew is offered what they typed before.
+    """
 
     left = ""
+
+    def __init__(self) -> None:
+        self._before: dict[str, str] = {}  # by question
 
     def to(
         self, key: str, question: str, default: str, check: Callable[[str], Any], *, hidden: bool = False
     ) -> Any:
+        offered = self._before.get(question, default)
+        shown = "as it was typed" if hidden and offered != default else offered
         while True:
-            answer = _typed(f"{question}{f' [{default}]' if default else ''}: ", hidden=hidden)
+            answer = _typed(f"{question}{f' [{shown}]' if shown else ''}: ", hidden=hidden) or offered
             try:
-                return check(answer or default)
+                found = check(answer)
             except ConfigError as error:
                 print(visible(str(error)))
+            else:
+                self._before[question] = answer
+                return found
 
     def once_more(self, question: str) -> bool:
         return _typed(question, hidden=False).lower() != "keep"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bridge.cli.answers import Answers
 
 LLM, ACP, ECHO, OTHER = "llm", "acp", "echo", "other"
+NO_KEY = "none"
 MODELS = {
     "openai": "gpt-5-mini",
     "anthropic": "claude-sonnet-5",
@@ -92,16 +93,16 @@ def _model(answers: Answers) -> ChosenAgent:
     preset = PRESETS[provider]
     table = {"type": LLM, "provider": provider}
     if not preset.key_env:
-        address = answers.to("agent_base_url", "Its address", preset.base_url, _setting("base_url", table))
+        question = f"{provider}: its address"
+        address = answers.to("agent_base_url", question, preset.base_url, _setting("base_url", table))
         table |= {"base_url": address} if address != preset.base_url else {}
-    question = "The model's name there"
+    question = f"{provider}: the model's name there"
     table["model"] = answers.to("agent_model", question, MODELS.get(provider, ""), _setting("model", table))
     name = "model" if provider == "compatible" else provider
     key = answers.to(
         "agent_key",
-        "Its key, which is not shown, or env:NAME for a variable that the daemon has"
-        + ("" if preset.key_env else " (Enter: none)"),
-        f"env:{preset.key_env}" if os.environ.get(preset.key_env) else "",
+        f"{provider}: the key, which is not shown, or env:NAME for a variable that the daemon has",
+        _usual_key(preset.key_env),
         _key(is_required=bool(preset.key_env)),
         hidden=True,
     )
@@ -126,9 +127,18 @@ def _setting(key: str, table: dict[str, str]) -> Callable[[str], str]:
     return check
 
 
+def _usual_key(variable: str) -> str:
+    """What is offered, where the provider's key is usually in ``variable``, "" for one that needs none."""
+    if not variable:
+        return NO_KEY
+    return f"env:{variable}" if os.environ.get(variable) else ""
+
+
 def _key(*, is_required: bool) -> Callable[[str], str]:
     def check(text: str) -> str:
-        if is_required and not text:
+        if not is_required and text == NO_KEY:
+            return ""
+        if not text:
             raise ConfigError("it needs a key: make one at the provider's console")
         if not text.isascii() or not text.isprintable() or " " in text:
             raise ConfigError("a key has no such characters: copy it again")
@@ -201,11 +211,19 @@ def _is_well(chosen: ChosenAgent) -> bool:
         where = Home(Path(folder))
         keep_key(where, chosen)
         found = asyncio.run(checked(_profile(where, chosen), where))
-        found = [replace(each, cure="") if where.root.name in each.cure else each for each in found]
+        file = f"credentials/agents/{chosen.name}.json"
+        found = [replace(each, cure=_cure(each.cure, file, where.root.name)) for each in found]
     faults = [each for each in found if each.level is Level.FAULT]
     for line in [*lines(faults)][:-1] if faults else [*lines(found)][:-1]:
         print(visible(line))
     return not faults
+
+
+def _cure(text: str, file: str, passing: str) -> str:
+    """What can be done while nothing is saved: no key's ``file`` yet, and a ``passing`` home."""
+    if file in text:
+        return f"give another key; once all is saved, it is in {file}"
+    return "" if passing in text else text
 
 
 def _profile(where: Any, chosen: ChosenAgent) -> Any:

@@ -48,3 +48,25 @@ def test_lines_are_taken_by_their_key_and_never_asked_again() -> None:
     assert not given.once_more("again?")
     with pytest.raises(ConfigError, match=r"^agent: choose one of: acp$"):
         given.to("agent", "Which", "", one_of(["acp"]))
+
+
+def test_a_question_that_is_asked_anew_offers_what_was_typed_before_and_shows_no_secret(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    typed, prompts = iter(["no", "b", "sk-1", "", "", ""]), []
+
+    def answer(prompt: str) -> str:
+        prompts.append(prompt)
+        return next(typed)
+
+    monkeypatch.setattr("builtins.input", answer)
+    monkeypatch.setattr(getpass, "getpass", answer)
+    person = Person()
+    for _ in range(2):
+        assert person.to("agent", "Which", "a", one_of(["a", "b"])) == "b"
+        assert person.to("agent_key", "The key", "", str, hidden=True) == "sk-1"
+    assert person.to("port", "Which port", "1", str) == "1"
+    assert prompts == [
+        "Which [a]: ", "Which [a]: ", "The key: ", "Which [b]: ", "The key [as it was typed]: ",
+        "Which port [1]: ",
+    ]  # fmt: skip

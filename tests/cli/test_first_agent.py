@@ -7,11 +7,11 @@ import pytest
 
 from bridge import registry
 from bridge.agents import llm
-from bridge.cli.answers import Given
+from bridge.cli.answers import Given, Person
 from bridge.cli.first_agent import ChosenAgent, ask, keep_key
 from bridge.errors import ConfigError
 from bridge.paths import Home
-from tests.agents.llm.server import ModelServer
+from tests.agents.llm.server import ModelServer, Reply
 
 
 def chosen(lines: str, channel: str = "feishu", *, checks: bool = False) -> ChosenAgent:
@@ -138,3 +138,29 @@ def test_a_key_is_kept_where_the_agent_looks_for_it(tmp_path: Path) -> None:
     assert not where.root.exists()
     keep_key(where, ChosenAgent("fast", key="sk-1"))
     assert '"sk-1"' in where.credentials("agents", "fast").read_text()
+
+
+async def test_a_refused_key_is_the_only_thing_that_has_to_be_typed_once_more(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with ModelServer().serving() as server:
+        good, server.models = server.models, Reply([b"{}"], status=401)
+        address = f"{server.address}/v1"
+        lines = iter(["llm", "compatible", address, "small", "sk-bad", *[""] * 5, "sk-1"])
+        prompts: list[str] = []
+
+        def typed(prompt: str) -> str:
+            prompts.append(prompt)
+            line = next(lines)
+            server.models = good if line == "sk-1" else server.models
+            return line
+
+        monkeypatch.setattr("builtins.input", typed)
+        monkeypatch.setattr("getpass.getpass", typed)
+        found = await asyncio.to_thread(ask, Person(), "console", checks=True)
+    assert (found.name, found.table["model"], found.key) == ("model", "small", "sk-1")
+    assert [prompt.partition("[")[2] for prompt in prompts[6:]] == [
+        "llm]: ", "compatible]: ", f"{address}]: ", "small]: ", "as it was typed]: ",
+    ]  # fmt: skip
+    said = capsys.readouterr().out
+    assert "-> give another key; once all is saved, it is in credentials/agents/model.json" in said

@@ -3,8 +3,9 @@
 import pytest
 
 from bridge.agents.contract import AgentError, HistoryEntry, Role, ToolCall, TurnFile
+from bridge.agents.estimate import tokens
 from bridge.agents.llm import compacting
-from bridge.agents.llm.compacting import sum_up, transcript
+from bridge.agents.llm.compacting import MOST_PIECES, sum_up, transcript
 
 LIMIT = AgentError("context_limit", "too long")
 
@@ -38,12 +39,12 @@ def test_a_transcript_says_who_said_what() -> None:
         HistoryEntry(role=Role.TOOL, text="x" * 9000, name="add", call_id=call.call_id),
         HistoryEntry(role=Role.ASSISTANT, text="done"),
     ]
-    assert transcript(entries).split("\n") == [
+    assert transcript(entries, 9000).split("\n") == [
         "Before that: old",
         "Person: a",
         "Person sent a file: audio good morning",
         "Assistant called add",
-        "Result: " + "x" * 2000,
+        "Result: " + "x" * 2000 + "…",
         "Assistant: done",
     ]
 
@@ -59,21 +60,48 @@ async def test_pieces_and_summaries_fit_a_small_model() -> None:
 
     async def ask(system: str, text: str) -> str:
         tasks.append(text)
+        assert tokens(len((system + text).encode())) < 1408
         return "总" * 5000
 
     assert await sum_up([user("字" * 3000)], ask, 1408) == "总" * 352
-    assert max(map(len, tasks)) < 1408 - 200
+    assert len(tasks) == 5
     assert sum(task.count("字") for task in tasks) == 3000
 
 
 async def test_a_long_one_is_summed_up_in_pieces_and_nothing_is_lost() -> None:
     model = Model(most=10_000)
-    text = "".join(f"{at:06d} " for at in range(6000))
+    text = "".join(f"{at:06d} " for at in range(3000))
     assert (await sum_up([user(text)], model.ask)).startswith("summary ")
     pieces = [task.split("\n\nWrite the summary")[0].split("conversation:\n")[-1] for task in model.tasks]
     pieces = [piece.split("What came next:\n")[-1] for piece in pieces]
     assert "".join(pieces) == f"Person: {text}"
     assert "summary 1" in model.tasks[1]
+
+
+@pytest.mark.parametrize("room_tokens", [1408, 5632, 0])
+async def test_however_long_it_is_the_model_is_asked_a_few_times(room_tokens: int) -> None:
+    model = Model()
+    history = [user(f"{at} " + "字" * 500 * (at % 40)) for at in range(800)]
+    await sum_up(history, model.ask, room_tokens)
+    assert len(model.tasks) <= MOST_PIECES
+    assert "799 字" in model.tasks[-1]
+
+
+def test_of_a_history_that_is_too_long_the_ends_of_messages_go_and_then_the_oldest() -> None:
+    history = [user("a" * 3000), user("short"), user("b" * 3000)]
+    first, short, last = transcript(history, 2000).split("\n")
+    assert (first, short, last) == (f"Person: {'a' * 750}…", "Person: short", f"Person: {'b' * 750}…")
+    many = [user(f"{at:04d} " + "字" * 400) for at in range(100)]
+    text = transcript(many, 20_000)
+    assert len(text.encode()) <= 20_000
+    assert "0099 字" in text
+    assert "0001" not in text
+
+
+async def test_a_model_that_finds_it_too_long_again_and_again_is_asked_a_few_times() -> None:
+    model = Model(most=2500)
+    await sum_up([user("x" * 1_000_000)], model.ask)
+    assert len(model.tasks) <= 3 * MOST_PIECES
 
 
 async def test_a_model_that_takes_nothing_fails() -> None:
@@ -103,4 +131,4 @@ async def test_a_summary_is_bounded() -> None:
     async def ask(system: str, text: str) -> str:
         return "x" * 100_000
 
-    assert len(await sum_up([user("a")], ask)) == compacting.SUMMARY_CHARACTERS
+    assert len(await sum_up([user("a")], ask)) == compacting.SUMMARY_BYTES

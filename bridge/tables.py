@@ -7,6 +7,7 @@ import os.path
 import re
 import tomllib
 from codecs import BOM_UTF8
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from shlex import quote
@@ -173,7 +174,12 @@ def _together(texts: list[str]) -> str:
 
 def meant(name: str, model: type[BaseModel]) -> str:
     """The setting of ``model`` that ``name`` is a slip of, as a question; "" where none is near enough."""
-    stems = {_UNIT.sub("", key): key for key in model.model_fields}
+    return nearest(name, model.model_fields)
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """The one of ``names`` that ``name`` is a slip of, as a question; "" where none is near enough."""
+    stems = {_UNIT.sub("", key): key for key in names}
     near = get_close_matches(_UNIT.sub("", name), stems, n=1)
     return f"did you mean {stems[near[0]]}?" if near else ""
 

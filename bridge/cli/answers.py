@@ -91,6 +91,7 @@ class Given:
             else:
                 rest.append(line)
         self.left = "\n".join(rest)
+        self.channel = self._ours.get("channel", "")
 
     def to(
         self, key: str, question: str, default: str, check: Callable[[str], Any], *, hidden: bool = False

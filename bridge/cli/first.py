@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from bridge.cli.answers import one_of
 from bridge.errors import ConfigError
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 CONSOLE = "console"
 PORT = 8470
+NO_HTTPS = "warning: platforms want https: have a reverse proxy serve it, and set public_url in [web] to that"
 
 
 def first(where: Home, answers: Answers, *, checks: bool = True) -> dict[str, Any]:
@@ -41,7 +44,19 @@ def first(where: Home, answers: Answers, *, checks: bool = True) -> dict[str, An
     if chosen["channel"] != "console":
         question = "The address by which the platform reaches this machine, https://... (Enter: none yet)"
         chosen["public_url"] = answers.to("public_url", question, "", _web(where, "public_url"))
+        if _is_open(chosen["public_url"]):
+            print(NO_HTTPS)
     return chosen
+
+
+def _is_open(address: str) -> bool:
+    """Whether what is sent there can be read on its way."""
+    url = urlsplit(address)
+    try:
+        is_local = ip_address(url.hostname or "").is_loopback
+    except ValueError:
+        is_local = url.hostname == "localhost"
+    return url.scheme == "http" and not is_local
 
 
 def _port(where: Home) -> Callable[[str], int]:

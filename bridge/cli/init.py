@@ -6,10 +6,11 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from bridge.cli.common import add_home, home, typed
+from bridge.cli.common import INTERRUPTED, add_home, home, typed
 from bridge.errors import ConfigError
 
 if TYPE_CHECKING:
+    from bridge.cli.answers import Given
     from bridge.cli.common import Commands
     from bridge.paths import Home
 
@@ -34,18 +35,44 @@ def register(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit codes as of ``channels login``. Where that fails, or is ended, nothing is left."""
-    from bridge.cli.answers import Given, Person
-    from bridge.cli.first import first
-
     where = home(args)
     if where.config.exists():
         another = typed(where, "channels login CHANNEL")
         raise ConfigError(f"{where.config} is there already; for another account: {another}")
-    answers = Person() if sys.stdin.isatty() else Given(sys.stdin.read())
-    chosen = first(where, answers, checks=not args.no_check)
-    code = _signed_in(where, chosen, answers.left, checks=not args.no_check)
+    try:
+        return _made(where, checks=not args.no_check)
+    except KeyboardInterrupt:
+        if where.config.exists():
+            raise
+        print("\nnothing was written", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _made(where: Home, *, checks: bool) -> int:
+    from bridge.cli.answers import Person
+    from bridge.cli.first import first
+
+    answers = Person() if sys.stdin.isatty() else _given(sys.stdin.read())
+    chosen = first(where, answers, checks=checks)
+    code = _signed_in(where, chosen, answers.left, checks=checks)
     print("\n".join(_next(where, chosen)))
     return code
+
+
+def _given(text: str) -> Given:
+    """The answers of standard input, once each of their names is one that is there.
+
+    Raises:
+        ConfigError: one is none.
+    """
+    from bridge import registry
+    from bridge.cli.answers import OURS, Given
+    from bridge.cli.login import read_lines
+
+    given, channels = Given(text), registry.channels()
+    if given.channel in channels.names():  # else that is told, as of the first of all answers
+        read_lines(given.left, channels.load(given.channel), OURS)
+    return given
 
 
 def _signed_in(where: Home, chosen: dict[str, Any], left: str, *, checks: bool) -> int:

@@ -13,9 +13,9 @@ from bridge.cli.common import add_home, home, visible
 from bridge.errors import BridgeError, ChannelError, ConfigError, CredentialsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from bridge.channel import Scan
+    from bridge.channel import ChannelSpec, Scan
     from bridge.cli.common import Commands
     from bridge.paths import Home
     from bridge.signing import Draft, Proof, Signed, Wanted
@@ -92,25 +92,30 @@ def _from_environment(draft: Draft) -> dict[str, str]:
 
 
 def _from_input(draft: Draft) -> dict[str, str]:
-    """The lines ``KEY=VALUE`` of standard input, unless a person sits there.
+    """The lines of standard input, unless a person sits there; raises as ``read_lines``."""
+    return {} if sys.stdin.isatty() else read_lines(sys.stdin.read(STDIN_CHARACTERS), draft.spec)
+
+
+def read_lines(text: str, spec: ChannelSpec, others: Iterable[str] = ()) -> dict[str, str]:
+    """The lines ``KEY=VALUE`` of ``text``. ``others`` are names that may be meant, too.
 
     Raises:
         ConfigError: a line is none, or names what the channel does not have. No value is shown.
     """
-    if sys.stdin.isatty():
-        return {}
-    text = sys.stdin.read(STDIN_CHARACTERS)
-    keys = {**draft.spec.settings.model_fields, **draft.spec.credentials.model_fields}
+    from bridge.tables import nearest
+
+    keys = {**spec.settings.model_fields, **spec.credentials.model_fields}
     given = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         key, equals, value = line.partition("=")
         if not equals or key.strip().partition(".")[0] not in keys:
-            known = ", ".join(sorted(draft.spec.credentials.model_fields))
+            known = ", ".join(sorted(spec.credentials.model_fields)) or "none"
+            meant = nearest(key.strip(), [*keys, *others]) if equals else ""
             raise ConfigError(
-                f"line {number} of standard input sets nothing that {draft.spec.name} has: write KEY=VALUE; "
-                f"its secrets are {known or 'none'}"
+                f"line {number} of standard input sets nothing that {spec.name} has: "
+                + (meant or f"write KEY=VALUE; its secrets are {known}")
             )
         given[key.strip()] = value.strip()
     return given

@@ -185,3 +185,22 @@ def test_the_console_is_there_beside_any_channel_and_not_twice_where_it_is_the_o
     assert load(where.config).channels.keys() == {"console"}
     write(where, {"channel": "console", "account": "mine", "agent": ECHO, "port": 8471})
     assert load(where.config).channels == {}  # whoever signs it in writes it, under its own name
+
+
+@pytest.mark.parametrize(
+    ("address", "warned"),
+    [
+        ("http://bot.example.org", True),
+        ("https://bot.example.org", False),
+        ("http://localhost:8470", False),
+        ("http://127.0.0.1:8470", False),
+        ("http://[::1]", False),
+        ("http://10.0.0.1", True),
+    ],
+)
+def test_an_address_that_platforms_do_not_take_is_warned_of(
+    address: str, warned: bool, where: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = first(where, Given(f"channel=webhook\nport={any_port()}\npublic_url={address}"))
+    assert chosen["public_url"] == address
+    assert ("want https" in capsys.readouterr().out) is warned

@@ -235,3 +235,36 @@ def test_where_the_sign_in_fails_no_key_is_left(where: Home, monkeypatch: pytest
     lines = "channel=feishu\nagent=llm\nagent_key=sk-1\n"
     assert init(where, lines, monkeypatch, "--no-check") == 2
     assert not where.root.exists()
+
+
+def test_a_misspelt_name_is_told_before_anything_is_asked_of_anybody(
+    where: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for lines, words in (
+        ("channel=console\nagent=llm\nagent_provder=ollama\n", "console has: did you mean agent_provider?"),
+        ("channel=webhook\nownr=u1\nagent=llm\n", "webhook has: did you mean owner?"),
+        ("chanel=webhook\n", "channel: choose one of"),
+    ):
+        assert init(where, lines, monkeypatch) == 2
+        assert words in capsys.readouterr().err
+    assert not where.root.exists()
+
+
+def test_what_is_interrupted_says_that_nothing_was_written(
+    where: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(login, "sign_in", interrupted)
+    assert init(where, "channel=console", monkeypatch) == 130
+    assert capsys.readouterr().err == "\nnothing was written\n"
+    where.private_dir(where.root)
+
+    def late(*_: object, **__: object) -> int:
+        write_private(where.config, b"")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(login, "sign_in", late)
+    assert init(where, "channel=console", monkeypatch) == 130
+    assert "nothing was written" not in capsys.readouterr().err

@@ -66,7 +66,7 @@ SWEEP_SECONDS = 3600.0
 WATCH_SECONDS = 2.0
 HELD_DAYS = 7
 COPY_DAYS = 7
-SPARE_DESCRIPTORS = 512  # for the store, connections to platforms, files
+SPARE_DESCRIPTORS = 512  # for the store, connections to platforms, files; three of four where there are few
 RUNNING, CRASHED = "running", "crashed"  # what is remembered of daemons
 CONSOLE = "console"  # whoever reaches this channel is taken for the owner: it has a socket of its own
 
@@ -469,7 +469,8 @@ def needs_restart(before: Config, after: Config) -> list[str]:
 
 def _bounded(web: WebTable) -> WebTable:
     """``web`` with no more connections than there are file descriptors for."""
-    most = max(raise_descriptor_limit() - SPARE_DESCRIPTORS, 64)
+    there = raise_descriptor_limit()
+    most = there - min(SPARE_DESCRIPTORS, there * 3 // 4)
     return web.model_copy(update={"max_connections": min(web.max_connections, most)})
 
 

@@ -725,7 +725,7 @@ async def test_an_account_that_is_parked_is_told_of_through_the_one_that_is_name
 
 
 def test_there_are_never_more_connections_than_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
-    for descriptors, most in ((1024, 512), (100, 64), (65_536, 4096)):
+    for descriptors, most in ((64, 16), (90, 23), (256, 64), (1024, 512), (65_536, 4096)):
         monkeypatch.setattr(daemon_module, "raise_descriptor_limit", lambda limit=descriptors: limit)
         assert daemon_module._bounded(WebTable()).max_connections == most
 

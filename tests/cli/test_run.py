@@ -3,11 +3,12 @@
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -33,9 +34,12 @@ PR_GET_DUMPABLE = 3
 
 
 @contextmanager
-def child(home: Home, *args: str) -> Iterator[subprocess.Popen[str]]:
-    """``turnbridge run`` as a process of its own, ready; killed at the end if it still runs."""
-    command = [sys.executable, "-c", MAIN, "run", "--home", str(home.root), *args]
+def child(home: Home, *args: str, limits: Sequence[str] = ()) -> Iterator[subprocess.Popen[str]]:
+    """``turnbridge run`` as a process of its own, ready; killed at the end if it still runs.
+
+    ``limits`` is what a program is begun with.
+    """
+    command = [*limits, sys.executable, "-c", MAIN, "run", "--home", str(home.root), *args]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True) as process:
         try:
@@ -152,12 +156,34 @@ def test_settings_that_cannot_be_used_end_it_with_2(
     assert said.count("\n") == 1
 
 
+def descriptors(most: int) -> list[str]:
+    return ["sh", "-c", f'ulimit -n {most} && exec "$@"', "sh"]
+
+
+def test_half_open_connections_keep_nobody_out_where_descriptors_are_few() -> None:
+    with short_home() as home, ExitStack() as flood:
+        client = prepared(home)
+        with child(home, limits=descriptors(64)) as process:
+            until_ready(process)
+            for _ in range(200):
+                with suppress(OSError):  # its turn to make room
+                    opened = socket.create_connection(("127.0.0.1", client._port), timeout=5)
+                    flood.enter_context(opened).sendall(b"POST / HT")
+            for _ in range(3):
+                client.send("you", "hi", [])
+            process.send_signal(signal.SIGTERM)
+            code, err = ended(process)
+    assert code == 0
+    assert "open files" not in err
+
+
 def test_too_few_descriptors_end_it_with_2_and_how_to_raise_them() -> None:
     with short_home() as home:
         prepared(home)
         command = [sys.executable, "-c", MAIN, "run", "--home", str(home.root)]
-        limited = ["sh", "-c", 'ulimit -n 18 && exec "$@"', "sh", *command]
-        done = subprocess.run(limited, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
+        done = subprocess.run(
+            [*descriptors(18), *command], cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_SECONDS
+        )
     assert done.returncode == 2
     assert done.stderr.startswith("turnbridge: this process may have 18 files open, and the daemon needs 64")
     assert "ulimit -n 1024" in done.stderr

@@ -14,7 +14,7 @@ from bridge.channel.spec import ChannelSettings, RemoteTools
 from bridge.config import Config
 from bridge.errors import ConfigError
 from bridge.paths import Home
-from bridge.tables import validate
+from bridge.tables import nearest, validate
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,8 @@ class Profiles:
         """
         table = self._tables.get(name)
         where = "daemon.agent" if table is None and name == self.default else f"agents.{name}"
+        if table is None and name not in self._installed.names():
+            raise ConfigError(f"{self._path}: {where}: {self._none(name)}")
         own = dict(table or {})
         kind = own.pop("type", name)
         if table is not None and kind not in self._installed.names():
@@ -80,16 +82,20 @@ class Profiles:
     def _unknown(self, settings: ChannelSettings, key: str, where: str) -> Iterator[str]:
         name = getattr(settings, key)
         if name and name not in self._tables and name not in self._installed.names():
-            known = ", ".join(self.names())
-            text = (
-                f"there is no agent {name!r}; known are {known}: name one, or add [agents.{name}] and restart"
-            )
-            yield f"{where}.{key}: {text}"
+            yield f"{where}.{key}: {self._none(name)}"
         elif name:
             try:
                 self.read(name)
             except ConfigError as error:
                 yield str(error)
+
+    def _none(self, name: str) -> str:
+        names = sorted({*self._tables, *self._installed.names()})
+        known = ", ".join(names) or "none"
+        if meant := nearest(name, names):
+            return f"there is no agent called {name!r}: {meant} There are {known}"
+        cure = f"name one, or add [agents.{name}] and restart"
+        return f"there is no agent called {name!r}: there are {known}; {cure}"
 
     def _misplaced(self, settings: ChannelSettings, where: str) -> Iterator[str]:
         """An agent with tools of its own answers only where there are tools."""

@@ -6,6 +6,7 @@ import json
 import os.path
 import re
 import tomllib
+from ast import literal_eval
 from codecs import BOM_UTF8
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -32,6 +33,7 @@ _WORDS = {
 _COUNTED = re.compile(r" after validation, not \d+$")
 _SUBJECT = re.compile(r"^(Tuple|List|Set|String|Dictionary) should ")
 _PLACE = re.compile(r"\(at (line \d+, column \d+|end of document)\)")
+_DECLARED = re.compile(r"Cannot declare (\(.*\)) twice \(at line (\d+)", re.DOTALL)
 _BEGINNING = re.compile(r"'\^([A-Za-z0-9_-]+)\[")
 _FORMS = {
     "tuple_type": '["…"]',
@@ -97,12 +99,41 @@ def read(path: Path) -> tuple[str, dict[str, Any]]:
         raise ConfigError(f"{path}: line {line} is not UTF-8: save the file as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         place = _PLACE.search(str(error))
-        why = next((why for said, why in _BROKEN.items() if str(error).startswith(said)), "mend it")
+        why = _twice(str(error), text) or next(
+            (why for said, why in _BROKEN.items() if str(error).startswith(said)), "mend it"
+        )
         raise ConfigError(f"{path}: not TOML at {place[1] if place else 'an unknown place'}: {why}") from None
     except RecursionError:
         raise ConfigError(f"{path}: nested too deeply: no setting needs that") from None
     except ValueError:
         raise ConfigError(f"{path}: a number has thousands of digits: no setting needs that") from None
+
+
+def _twice(said: str, text: str) -> str:
+    """For a table that has two headers: its name, and the line of the first; else ""."""
+    if not (found := _DECLARED.match(said)):
+        return ""
+    keys = literal_eval(found[1])
+    first = next((at for at, line in enumerate(text.split("\n"), 1) if _header(line) == keys), 0)
+    is_other = 0 < first < int(found[2])
+    return (
+        f"[{'.'.join(keys)}] is there twice: put all of it into the first, at line {first}"
+        if is_other
+        else ""
+    )
+
+
+def _header(line: str) -> tuple[str, ...]:
+    """The keys of the table that ``line`` begins; () for any other line."""
+    try:
+        here: Any = tomllib.loads(line) if line.lstrip().startswith("[") else {}
+    except tomllib.TOMLDecodeError:
+        here = {}
+    keys: list[str] = []
+    while isinstance(here, dict) and here:
+        ((key, here),) = here.items()
+        keys.append(key)
+    return tuple(keys)
 
 
 def validate(model: type[M], table: Any, path: Path, where: str = "", *, strict: bool = True) -> M:

@@ -336,7 +336,7 @@ def test_that_the_system_has_no_descriptors_is_no_fault_of_an_account(home: Home
 def test_an_account_that_names_an_agent_which_is_none_is_broken(home: Home) -> None:
     keep(home, "main", {"token": SECRET})
     (found,) = read(home, {"pigeon": {"main": {"agent": "nobody"}}})
-    assert "channels.pigeon.main.agent: there is no agent 'nobody'; known are echo" in reason(found)
+    assert "channels.pigeon.main.agent: there is no agent called 'nobody': there are " in reason(found)
 
 
 def test_an_unknown_channel_is_told_with_what_is_near_or_installed(home: Home) -> None:

@@ -58,7 +58,9 @@ async def test_an_agent_that_came_since_the_start_is_told_to_need_a_restart() ->
                 await control(home, commands.Reload())
             status = await control(home, commands.Status())
             assert states(status) == {"webhook:demo": "failed"}
-            assert "there is no agent 'third'; known are echo, second" in (status.components[0].error or "")
+            assert "there is no agent called 'third': there are acp, echo, llm, second; name one" in (
+                status.components[0].error or ""
+            )
             assert "agents" in status.waits_for_restart
         async with daemon(home) as running:
             assert await current(running) == "third"

@@ -86,9 +86,22 @@ def test_an_account_may_name_what_there_is() -> None:
 
 def test_an_agent_that_is_none_is_told_with_those_that_are() -> None:
     (line,) = checked(guest_agent="nobody")
-    assert line.startswith("channels.a.b.guest_agent: there is no agent 'nobody'; known are echo: name one")
+    assert line == (
+        "channels.a.b.guest_agent: there is no agent called 'nobody': there are acp, echo, llm; "
+        "name one, or add [agents.nobody] and restart"
+    )
     (line,) = checked(tables={"odd": {"type": "llm", "x": 1}}, agent="odd")
     assert line == "/h/config.toml: agents.odd.x: no such setting: remove it"
+
+
+def test_an_agent_that_is_almost_named_is_told_and_profiles_are_listed_too() -> None:
+    tables = {"fast": {"type": "llm"}}
+    known = "there is no agent called 'fats': did you mean fast? There are acp, echo, fast, llm"
+    assert checked(tables=tables, agent="fats") == [f"channels.a.b.agent: {known}"]
+    for default, place in (("fats", "daemon.agent"), ("echo", "agents.fats")):
+        with pytest.raises(ConfigError) as caught:
+            profiles(default, **tables).read("fats")
+        assert str(caught.value) == f"/h/config.toml: {place}: {known}"
 
 
 def test_an_agent_with_tools_of_its_own_answers_only_where_there_are_tools() -> None:

@@ -105,7 +105,7 @@ def test_broken_toml_is_told_by_its_place_and_not_by_its_text(tmp_path: Path, te
     ("text", "reason"),
     [
         ("a = 1\na = 2\n", "this key is there twice"),
-        ("[a]\n[a]\n", "this table is there twice"),
+        ("[a]\n[a]\n", "[a] is there twice"),
         ("a = []\n[[a]]\n", "this table is there twice"),
         ("a = {b = 1, b = 2}\n", "this key is there twice"),
         ("a 1\n", "a key needs = and a value"),
@@ -126,6 +126,27 @@ def test_broken_toml_is_told_with_its_reason(tmp_path: Path, text: str, reason: 
     with pytest.raises(ConfigError) as caught:
         parse(write(tmp_path, text))
     assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (
+            "# mine\n[daemon]\na = 1\n[web]\n[daemon] # again\n",
+            "line 5, column 8: [daemon] is there twice: put all of it into the first, at line 2",
+        ),
+        ('[a."b c"]\n[a."b c"]\n', "[a.b c] is there twice: put all of it into the first, at line 1"),
+        ("a = []\n[b]\n[a]\n", "line 3, column 3: this table is there twice"),
+        ("[a]\nb = '[odd'\nx = {y = 1}\n[a.x]\n", "line 4, column 5: this table is there twice"),
+        ("[a\nb]\n", "a bracket is not closed"),
+    ],
+)
+def test_a_table_that_is_there_twice_is_named_with_the_line_of_the_first(
+    tmp_path: Path, text: str, place: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(write(tmp_path, text))
+    assert place in str(caught.value)
 
 
 def test_text_that_is_not_utf_8_is_told_by_its_line(tmp_path: Path) -> None:

@@ -94,6 +94,7 @@ def test_every_problem_of_accounts_and_agents_is_a_line(
         [channels.pidgeon.main]
     """
     code, lines = check(home, settings, capsys)
+    known = ", ".join(agents().names())
     assert code == 2
     assert [line.removeprefix(f"{home.config}: ") for line in lines] == [
         f"channels.pidgeon: no such channel: installed are: {', '.join(channels().names())}",
@@ -101,7 +102,7 @@ def test_every_problem_of_accounts_and_agents_is_a_line(
         "channels.webhook.demo.ownr: no such setting: did you mean owner?",
         f"{home.credentials('webhook', 'none')} is missing: create it with mode 0600",
         "agents.echo.x: no such setting: remove it",
-        f"daemon.agent: there is no agent called 'ecko'; installed: {', '.join(agents().names())}",
+        f"daemon.agent: there is no agent called 'ecko': did you mean echo? There are {known}",
     ]
 
 

@@ -10,10 +10,11 @@ import threading
 from collections import deque
 from dataclasses import dataclass
 
-from bridge.cli.chat_client import AWAY, POLL_SECONDS, ConsoleClient, Part, Progress
+from bridge.cli.chat_client import AWAY, POLL_SECONDS, ConsoleClient, NotReadyError, Part, Progress
 from bridge.errors import BridgeError
 
 RETRY_SECONDS = 0.5
+UNREADY_TIMES = 4  # an account that takes up new settings is not ready for a moment, which is no news
 STEP_SECONDS = 0.05  # between two looks at a turn that changes all the time
 
 
@@ -107,14 +108,15 @@ class Feed:
         os.write(self._wake, b"x")
 
     def _ask_replies(self) -> None:
-        away = False
+        away, missed = False, 0
         while not self._closed.is_set():
             try:
                 parts = self._client.replies(self._settled, 0 if away else POLL_SECONDS)
-            except AWAY:
-                if not away:
+            except AWAY as error:
+                missed += 1
+                if not away and (missed > UNREADY_TIMES or not isinstance(error, NotReadyError)):
+                    away = True
                     self._put(Lost())
-                away = True
                 self._closed.wait(RETRY_SECONDS)
                 continue
             except BridgeError as error:
@@ -122,7 +124,7 @@ class Feed:
                 return
             if away:
                 self._put(Back())
-            away = False
+            away, missed = False, 0
             if parts:
                 self._shown.clear()
                 self._put(Came(parts))

@@ -205,8 +205,9 @@ class Account:
             return await self._pushed(run, run.pushed, request)
         if request.path == "/replies" and isinstance(channel, AnsweredByAsking):
             return await asked.answer(channel, request, self._setup, run.new_parts, run.release)
-        if request.path == "/live" and isinstance(channel, FollowsTurns) and run.work.live is not None:
-            return await run.work.live.answer(channel, request)
+        if request.path == "/live" and isinstance(channel, FollowsTurns) and run.live is not None:
+            shown = await run.live.answer(channel, request)
+            return shown if self._run is run else RETRY_LATER  # the turn goes on in the next run
         if request.path.startswith("/files/") and isinstance(channel, ServesFiles):
             return await asked.serve_file(channel, request, self._setup.home.outbox)
         return NOT_FOUND

@@ -22,14 +22,40 @@ EXPIRE_SECONDS = 60.0
 GONE = Answer(410, b'{"error":"this file is not kept any more"}')
 
 
+class NewParts:
+    """Told of to those who ask for parts, for as long as the run lasts."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self._news = asyncio.Event()
+
+    @property
+    def next(self) -> asyncio.Event:
+        """Set when something happens from now on: to be taken before the store is asked."""
+        return self._news
+
+    def tell(self) -> None:
+        """There are new parts: whoever waits asks the store again."""
+        self._news.set()
+        self._news = asyncio.Event()
+
+    def close(self) -> None:
+        """The run ends, so nothing more is heard of here: nobody waits any more."""
+        self.is_over = True
+        self.tell()
+
+
 async def answer(
     channel: AnsweredByAsking,
     request: Request,
     setup: Setup,
-    new_parts: asyncio.Condition,
+    new_parts: NewParts,
     release: Callable[[Iterable[str]], None],
 ) -> Answer:
-    """Settle what was received before, then tell what waits, at once or within the wait asked for."""
+    """Settle what was received before, then tell what waits, at once or within the wait asked for.
+
+    The end of the run is the end of the wait: the next asking reaches the run after it.
+    """
     ask = channel.ask(request)
     if isinstance(ask, Answer):
         return ask
@@ -38,18 +64,16 @@ async def answer(
         setup.meter.tries[Try.SENT] += len(settled)
         release(outbox.copies_of(body for one in settled for body in one.released))
     wanted = OpenParts(setup.name, limit=PAGE, to=ask.to)
+    news = new_parts.next
     waiting = await setup.store.get(wanted)
     if not waiting and ask.wait_seconds > 0:
         with suppress(TimeoutError):
-            async with asyncio.timeout(ask.wait_seconds), new_parts:
-                while not (waiting := await setup.store.get(wanted)):
-                    await new_parts.wait()
+            async with asyncio.timeout(ask.wait_seconds):
+                while not waiting and not new_parts.is_over:
+                    await news.wait()
+                    news = new_parts.next
+                    waiting = await setup.store.get(wanted)
     return await channel.told(ask, [_waiting(part) for part in waiting])
-
-
-async def wake(new_parts: asyncio.Condition) -> None:
-    async with new_parts:
-        new_parts.notify_all()
 
 
 async def expire(

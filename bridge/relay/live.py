@@ -52,6 +52,11 @@ class Live:
         if followed is not None:
             followed.changed.set()
 
+    def close(self) -> None:
+        """The run ends: nobody waits any more, and what goes on with the turns is another run's to tell."""
+        for followed in self._turns.values():
+            followed.changed.set()
+
     def see(self, message_id: str, event: ours.ServerEvent) -> None:
         """Take in an event of the message's turn."""
         followed = self._turns.get(message_id)
@@ -77,12 +82,15 @@ class Live:
         followed.changed = asyncio.Event()
 
     async def answer(self, channel: FollowsTurns, request: Request) -> Answer:
-        """Tell how a turn stands, at once or when it has changed within the wait asked for."""
+        """Tell how a turn stands, at once or when it has changed within the wait asked for.
+
+        Whoever asks with a higher version than there is has it from a run before, which counted for itself.
+        """
         follow = channel.follow(request)
         if isinstance(follow, Answer):
             return follow
         followed = self._turns.get(follow.message_id)
-        if followed is not None and followed.turn.version <= follow.version and follow.wait_seconds > 0:
+        if followed is not None and followed.turn.version == follow.version and follow.wait_seconds > 0:
             with suppress(TimeoutError):
                 async with asyncio.timeout(follow.wait_seconds):
                     await followed.changed.wait()

@@ -5,7 +5,6 @@ Of a thousand accounts most wait for messages that do not come: such a run is a 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -93,8 +92,9 @@ class Run:
 
     def leave(self) -> None:
         """It ends, and with it every request that is held."""
-        if made := vars(self).get("responses"):
-            made.close()
+        for part in ("responses", "new_parts", "live"):
+            if made := vars(self).get(part):
+                made.close()
 
     async def close(self) -> None:
         """Hang up everywhere."""
@@ -151,6 +151,11 @@ class Run:
         await take_up(self.signs, Language.EN if language == "auto" else Language(language))
 
     @cached_property
+    def live(self) -> Live | None:
+        """The turns as those see them who follow one, where the channel lets them."""
+        return Live() if isinstance(self.channel, FollowsTurns) else None
+
+    @cached_property
     def work(self) -> Work:
         setup, limits, channel = self._setup, self._setup.config.limits, self.channel
         asks = setup.settings.approvals == "ask"
@@ -173,7 +178,7 @@ class Run:
             deliver=self.add,
             release=self.release,
             platform=self._lasting.platform,
-            live=Live() if isinstance(channel, FollowsTurns) else None,
+            live=self.live,
             log=setup.log,
             approvals=self._lasting.approvals if asks else None,
             approval_seconds=setup.settings.approval_seconds,
@@ -236,9 +241,8 @@ class Run:
         )  # fmt: skip
 
     @cached_property
-    def new_parts(self) -> asyncio.Condition:
-        """Told of to those who ask for parts."""
-        return asyncio.Condition()
+    def new_parts(self) -> asked.NewParts:
+        return asked.NewParts()
 
     async def deliver(self, reply_id: str) -> None:
         """Deliver a reply that is in the outbox.
@@ -255,7 +259,7 @@ class Run:
         if self.delivers:
             self.delivery.add(parts)
         elif isinstance(self.channel, AnsweredByAsking):
-            self.tasks.spawn(asked.wake(self.new_parts), "wake")
+            self.new_parts.tell()
 
     def drop_reply(self, reply_id: str) -> None:
         """The store has ended this reply: it is not sent any more."""

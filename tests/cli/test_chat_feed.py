@@ -76,6 +76,17 @@ def test_a_daemon_that_goes_away_and_comes_back_is_told_once_each() -> None:
             feed.close()
 
 
+def test_an_account_that_starts_anew_is_waited_for_in_silence_and_one_that_stays_away_is_told() -> None:
+    with console_home() as home, fake_console(home) as fake:
+        fake.refusals += [503] * chat_feed.UNREADY_TIMES
+        fake.reply(part(1, "one"))
+        with feeding(home) as feed:
+            assert [type(each) for each in next_events(feed)] == [Came]
+            fake.refusals += [503] * (chat_feed.UNREADY_TIMES + 1)
+            feed.settle(1)
+            assert isinstance(next_events(feed)[0], Lost)
+
+
 def test_a_refusal_ends_the_asking() -> None:
     with console_home() as home, fake_console(home) as fake:
         fake.refusals.append(404)

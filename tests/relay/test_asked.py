@@ -136,6 +136,24 @@ async def test_asking_with_a_wait_ends_empty_when_nothing_comes() -> None:
         assert await ask(here, 0, wait=0.01) == []
 
 
+async def test_whoever_waits_is_answered_at_once_when_the_run_ends_as_after_a_change_of_settings() -> None:
+    async with asyncio.TaskGroup() as tasks:
+        async with desk(AskedChannel()) as here:
+            asking = [tasks.create_task(ask(here, 0, wait=20, to=to)) for to in ("a", "b")]
+            await settle()
+            assert not any(one.done() for one in asking)
+        assert [one.done() and one.result() for one in asking] == [[], []]
+
+
+async def test_what_is_stored_while_the_store_is_asked_is_not_waited_for_in_vain() -> None:
+    async with desk(AskedChannel()) as here, asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(ask(here, 0, wait=20))
+        for text in ("one", "two"):
+            await here.account.post("to", text, [])
+        await until(asking.done)
+        assert asking.result()[0][1] == "one"
+
+
 async def test_a_wrong_asking_is_the_channel_s_to_refuse() -> None:
     async with desk(AskedChannel()) as here:
         answer = await here.account.handle(request(path="/replies"))

@@ -15,6 +15,7 @@ from bridge.protocol.events import (
     TurnStarted,
 )
 from bridge.relay import live as live_module
+from bridge.relay.account import RETRY_LATER
 from bridge.relay.live import Live
 from tests.relay.harness import PushedChannel, desk, request
 from tests.relay.scripted import Frame, Peer
@@ -136,6 +137,15 @@ async def test_the_end_is_told_to_those_who_wait_and_beginning_again_keeps_what_
     assert asking.result() == LiveTurn(over=True)
 
 
+async def test_whoever_knows_more_than_there_is_followed_another_run_and_does_not_wait() -> None:
+    live = begun()
+    live.see("m1", delta("a"))
+    async with asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(ask(live, version=7, wait=20))
+        await until(asking.done)
+    assert asking.result() == LiveTurn(1, "a")
+
+
 async def test_a_wrong_request_is_the_channel_s_to_refuse() -> None:
     assert await Live().answer(Followed(), request()) == Answer(400)
 
@@ -160,6 +170,20 @@ async def test_a_running_turn_is_followed_by_its_account_s_route_until_its_reply
         over = await here.account.handle(request(path="/live", message="m1"))
         assert isinstance(over, Answer)
         assert json.loads(over.body)[4] is True
+
+
+async def test_whoever_follows_a_turn_is_told_to_come_back_when_the_account_s_run_ends() -> None:
+    async def turn(peer: Peer, start: Frame) -> None:
+        """It goes on and on."""
+
+    async with asyncio.TaskGroup() as tasks:
+        async with desk(FollowedChannel(), script={"turn": turn}) as here:
+            await here.say("hi")
+            following = tasks.create_task(here.account.handle(request(path="/live", message="m1", wait="20")))
+            await settle()
+            assert not following.done()
+        assert following.done()
+        assert following.result() == RETRY_LATER  # the turn is not over: the next run goes on with it
 
 
 async def test_a_channel_that_lets_nobody_follow_has_no_such_route() -> None:

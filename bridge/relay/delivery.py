@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from math import inf
 from random import Random
 from typing import Protocol, assert_never
 
@@ -72,7 +73,7 @@ class Terms:
     at_once: int = 64  # sends of one account under way at the same time
 
 
-_NO_WAY = float("inf")  # how long a part waits that can only go out in a response
+_NO_WAY = inf  # how long a part waits that can only go out in a response
 
 
 class Delivery:
@@ -305,6 +306,8 @@ class Delivery:
                 keep_ms = now_ms + int(keep * 1000) if keep else 0
                 step = Settle(part.part_id, PartState.SENT, now_ms, clean(platform_id), keep_until_ms=keep_ms)
                 self._settled(lane, await self._store.do(step))
+                if not lane.entries:  # it was taken, maybe in a response: what comes next may ask anew
+                    lane.free_at = -inf
                 self._meter.delivered((now_ms - part.created_ms) / 1000, outbox.size_of(part))
             case Refused(reason=told, code=code):
                 reason = without(clean(told), part.to, part.reply_to, part.body)

@@ -11,4 +11,5 @@ def said(entry: HistoryEntry) -> Said:
     parts = [f"({entry.name})" if entry.name else "", entry.text]
     parts += [f"[{file.kind} {file.name}]" for file in entry.files]
     parts += [f"[{call.name} {json.dumps(call.arguments, ensure_ascii=False)}]" for call in entry.calls]
-    return Said(entry.role.value, " ".join(filter(None, parts)))
+    files = tuple(file.path for file in entry.files if file.path is not None)
+    return Said(entry.role.value, " ".join(filter(None, parts)), files)

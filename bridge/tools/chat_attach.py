@@ -6,6 +6,7 @@ this machine are refused, after all links are resolved.
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -59,7 +60,8 @@ class ChatAttach:
 
     async def run(self, arguments: AttachArguments, place: CallPlace) -> ToolResult:
         loop = asyncio.get_running_loop()
-        copying = loop.run_in_executor(None, self._attach, arguments, place.cwd)
+        received = [file for one in place.history() for file in one.files]
+        copying = loop.run_in_executor(None, self._attach, arguments, place.cwd, received)
         try:
             outcome = await asyncio.shield(copying)
         except asyncio.CancelledError:  # the thread goes on: what it makes is removed when it is done
@@ -71,16 +73,20 @@ class ChatAttach:
         report = {"attached": outcome.model_dump(), "note": NOTE}
         return ToolResult(True, json.dumps(report, ensure_ascii=False))
 
-    def _attach(self, arguments: AttachArguments, cwd: Path) -> ReplyAttachment | str:
-        """The copy, or why there is none; blocking."""
+    def _attach(
+        self, arguments: AttachArguments, cwd: Path, received: Sequence[Path]
+    ) -> ReplyAttachment | str:
+        """The copy, or why there is none; blocking. Of what was received this session's may be sent again."""
         try:
             source = (cwd / arguments.path).resolve()
-            if is_private(source, self._home, self._user):
-                return "that place is private"
+            known = {each.resolve() for each in received}
+        except (OSError, ValueError, RuntimeError):  # no way to it; a NUL in the path; links in a circle
+            return CopyRefusal.UNREADABLE.value
+        if is_private(source, self._home, self._user, known):
+            return "that place is private"
+        try:
             copied = copy(source, self._home.private_dir(self._home.outbox))
             return copied.text if isinstance(copied, NotCopied) else _reported(copied, arguments.caption)
-        except (ValueError, RuntimeError):  # a NUL in the path; links in a circle
-            return CopyRefusal.UNREADABLE.value
         except (OSError, ConfigError):
             return "the outbox cannot take it: look at the disk"
 

@@ -36,10 +36,14 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message of a session: of its ``user``, ``assistant`` or ``tool``, or the ``note`` of what is gone."""
+    """A message of a session: of its ``user``, ``assistant`` or ``tool``, or the ``note`` of what is gone.
+
+    ``files`` are where the user's lie.
+    """
 
     by: str
     text: str
+    files: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Where tools may reach: the workspace, and what never leaves this machine."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from bridge.paths import Home
@@ -25,10 +25,11 @@ _ENDS = (".pem", ".key", ".p12", ".pfx", ".kdbx")
 _STARTS = ("id_rsa", "id_ecdsa", "id_ed25519", "id_dsa", ".env.")
 
 
-def is_private(path: Path, home: Home, user: Path) -> bool:
+def is_private(path: Path, home: Home, user: Path, received: Collection[Path] = ()) -> bool:
     """Whether the file ``path`` must not be sent to a chat. Paths are resolved; ``user`` is the user's home.
 
-    Of the daemon's own home only its workspace and the received media may be sent.
+    Of the daemon's own home only its workspace may be sent, and of all media those that the chat itself has
+    ``received``.
     """
     if any(_is_telling(part.lower()) for part in path.parts):
         return True
@@ -36,7 +37,7 @@ def is_private(path: Path, home: Home, user: Path) -> bool:
         return True
     root = home.root.resolve()
     if path.is_relative_to(root):  # judged by its own rules, also where the home lies in /root
-        return is_own(path, home) and not _is_received(path, home)
+        return is_own(path, home) and not (path in received and _is_received(path, home))
     return _is_below(path, [place.resolve() for place in _ON_SYSTEM])
 
 

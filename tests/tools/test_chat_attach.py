@@ -15,7 +15,7 @@ from bridge.paths import Home
 from bridge.protocol.helpers import reply_attachment
 from bridge.tools import chat_attach
 from bridge.tools.chat_attach import AttachArguments, ChatAttach
-from bridge.tools.contract import ArgumentsError, Risk, ToolResult, read_arguments
+from bridge.tools.contract import ArgumentsError, CallPlace, Risk, Said, ToolResult, read_arguments
 from tests.tools.place import Shown
 
 
@@ -103,6 +103,39 @@ async def test_private_places_are_refused_also_through_links(cwd: Path, home: Ho
         result = await attach(cwd, home, path)
         assert result == ToolResult(False, "The file was not attached: that place is private.")
     assert copies(home) == []
+
+
+async def test_what_this_session_received_may_be_sent_again_and_what_another_did_not(
+    cwd: Path, home: Home
+) -> None:
+    async def show(line: str) -> None: ...
+
+    mine, others = (home.inbox("webhook", "demo", chat) / "a.png" for chat in ("mine", "others"))
+    for each in (mine, others):
+        each.parent.mkdir(parents=True)
+        each.write_bytes(make("a.png", "3x2"))
+    (cwd / "link").symlink_to(others)
+    place = CallPlace(cwd, show, lambda: [Said("user", "look", (mine,)), Said("assistant", "I see")])
+    tool = ChatAttach(home, user=cwd.parent)
+    assert (await tool.run(AttachArguments(path=str(mine)), place)).success
+    for path in (str(others), "link", str(mine.parent / ".." / "others" / "a.png")):
+        result = await tool.run(AttachArguments(path=path), place)
+        assert result == ToolResult(False, "The file was not attached: that place is private.")
+    assert len(copies(home)) == 1
+
+
+async def test_a_way_that_may_not_be_gone_is_no_matter_of_the_disk(
+    cwd: Path, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ``/proc/1/root/…``, for whoever is not root."""
+
+    def closed(*_: object, **__: object) -> str:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "readlink", closed)
+    (cwd / "link").symlink_to(cwd / "a")
+    result = await attach(cwd, home, "link")
+    assert result == ToolResult(False, "The file was not attached: the file cannot be opened.")
 
 
 async def test_what_is_no_sendable_file_is_refused(cwd: Path, home: Home) -> None:

@@ -76,7 +76,7 @@ def test_a_private_folder_is_known_by_whatever_name(
     assert is_private(tmp_path / ".SSH", home, tmp_path)
 
 
-def test_of_the_home_only_the_workspace_and_received_media_may_be_sent(home: Home) -> None:
+def test_of_the_home_only_the_workspace_and_what_the_chat_received_may_be_sent(home: Home) -> None:
     root = home.root
     for private in (
         root,
@@ -88,7 +88,12 @@ def test_of_the_home_only_the_workspace_and_received_media_may_be_sent(home: Hom
     ):
         assert is_private(private, home, USER)
     assert not is_private(root / "workspace" / "a.txt", home, USER)
-    assert not is_private(root / "state/media/feishu/main/abc/a.png", home, USER)
+    received = root / "state/media/feishu/main/abc/a.png"
+    assert not is_private(received, home, USER, [received])
+    for others in ([], [received.with_name("b.png")]):
+        assert is_private(received, home, USER, others)
+    for never in (home.config, home.outbox / "a", home.db):  # whatever a client of the socket has named
+        assert is_private(never, home, USER, [never])
     assert is_private(root / "workspace" / ".env", home, USER)
 
 

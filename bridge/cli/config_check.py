@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from bridge.accounts import AccountSetup
     from bridge.config import Config
     from bridge.paths import Home
+    from bridge.profiles import Profiles
 
 
 def run(args: argparse.Namespace) -> int:
     """Exit 0 when all is well, 2 when anything is wrong; each problem and each warning is a line."""
     where = home(args)
     wrong, odd = findings(where)
+    odd += unmade_agents(where)
     if args.json:
         print(json.dumps({"wrong": wrong, "warnings": odd}, ensure_ascii=False))
         return 2 if wrong else 0
@@ -131,6 +133,38 @@ def agent_problems(config: Config, where: Home) -> list[str]:
     for name in profiles.names():
         noted(lines, partial(profiles.read, name))
     return lines
+
+
+def unmade_agents(where: Home) -> list[str]:
+    """A line for each profile that is rightly set and could not be made here, as for want of its key.
+
+    A warning: the daemon may have another environment than this shell.
+    """
+    from bridge.cli.agent_checks import profiles_of
+    from bridge.config import load_all
+
+    try:
+        config, _ = load_all(where.config)
+    except ConfigError:  # told as a whole
+        return []
+    profiles = profiles_of(config, where)
+    return [line for name in profiles.names() if (line := _unmade(profiles, name, where))]
+
+
+def _unmade(profiles: Profiles, name: str, where: Home) -> str:
+    from bridge.agents.contract import AgentPlace
+    from bridge.clock import SystemClock
+
+    try:
+        profile = profiles.read(name)
+    except ConfigError:  # told with the settings
+        return ""
+    try:
+        profile.spec.create(profile.settings, AgentPlace(name, where, SystemClock()))
+    except ConfigError as error:
+        does = "the daemon does not start" if name == profiles.default else "it does not answer"
+        return f"{error}; until then {does}"
+    return ""
 
 
 def tool_problems(config: Config, where: Home) -> list[str]:

@@ -199,3 +199,21 @@ def test_a_server_of_tools_that_cannot_be_reached_as_it_is_set_is_a_mistake(
         "mcp.web: the environment has no NO_SUCH, named by bearer; set it before the start",
         "mcp.files.cwd: must be an existing folder, by its absolute path: make or correct it",
     ]
+
+
+def test_an_agent_that_the_daemon_could_not_make_is_a_warning_that_says_what_comes_of_it(
+    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    account = "[channels.webhook.demo]\nowner = 'u1'\n"
+    tables = "[agents.fast]\ntype = 'llm'\nprovider = 'openai'\nmodel = 'm'\n[agents.bad]\ntype = 'llm'\n"
+    code, lines = check(home, f"[daemon]\nagent = 'fast'\n{account}{tables}", capsys)
+    assert (code, len(lines)) == (2, 2)  # what cannot be read is told once
+    assert lines[1].startswith("warning: [agents.fast] has no key: set the variable OPENAI_API_KEY")
+    assert lines[1].endswith("(mode 0600); until then the daemon does not start")
+    code, lines = check(home, f"{account}{tables.partition('[agents.bad]')[0]}", capsys)
+    assert (code, lines[1]) == (0, f"{home.config}: good")
+    assert lines[0].endswith("(mode 0600); until then it does not answer")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    assert check(home, f"{account}{tables.partition('[agents.bad]')[0]}", capsys)[1] == lines[1:]
+    assert check(home, "[daemon", capsys)[0] == 2

@@ -28,6 +28,7 @@ from bridge.errors import BridgeError
 TICK_SECONDS = 0.1
 RETRY_SECONDS = 0.5
 HISTORY_LINES, HISTORY_DIGITS = 20, 9
+QUESTION = "approval"  # the notice whether a tool may run
 
 
 class Keyboard(Protocol):
@@ -79,6 +80,7 @@ class Chat:
         self._lines, self._keys = Lines(), Keys()
         self._first, self._progress = "", Progress()  # the message whose turn is followed, and how far it is
         self._gone = self._leaving = self._warned = False
+        self._asked = False  # whether the last that was said is a question that a turn waits for
         self._retry_at = 0.0
         self._stopped = 0  # turns, since it was last said
 
@@ -276,7 +278,7 @@ class Chat:
     def _follow(self) -> None:
         first = next((sent.id for sent in self._pending if sent.taken), "")
         if first != self._first:
-            self._first, self._progress = first, Progress()
+            self._first, self._progress, self._asked = first, Progress(), False
         if first != self._desk.feed.followed:
             self._desk.feed.follow(first)
 
@@ -308,6 +310,7 @@ class Chat:
             seconds=self._desk.monotonic() - first.since,
             more=len(self._pending) - 1,
             stopping=first.recalled,
+            asked=self._asked,
             gone=self._gone,
             typed=self._keys.text,
         )
@@ -386,4 +389,5 @@ class Chat:
         for message_id in self._inbox.show(parts):
             self._forget(message_id)
         if parts:
+            self._asked = parts[-1].notice == QUESTION
             self._desk.feed.settle(parts[-1].cursor)

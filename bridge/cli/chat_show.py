@@ -26,12 +26,16 @@ INDENT = "  "
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """How it stands, for the region below. ``seconds`` it has run, ``more`` messages wait behind it."""
+    """How it stands, for the region below. ``seconds`` it has run, ``more`` messages wait behind it.
+
+    ``asked``: it goes on once the person has answered a question.
+    """
 
     progress: Progress = field(default_factory=Progress)
     seconds: float = 0.0
     more: int = 0
     stopping: bool = False
+    asked: bool = False
     gone: bool = False
     typed: str = ""
 
@@ -138,8 +142,8 @@ class Screen:
 
     def _status(self, work: Work) -> Text:
         words, progress = self._words, work.progress
-        doing = words.say(Word.STOPPING if work.stopping else Word.WORKING)
-        pieces = [f"{doing} {work.seconds:.0f} s"]
+        doing = Word.STOPPING if work.stopping else Word.ASKED if work.asked else Word.WORKING
+        pieces = [f"{words.say(doing)} {work.seconds:.0f} s"]
         if progress.tool:
             pieces.append(f"{progress.tool}: {progress.progress}" if progress.progress else progress.tool)
         if work.more:

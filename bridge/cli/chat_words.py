@@ -12,6 +12,7 @@ class Word(StrEnum):
     AWAY = "away"
     WORKING = "working"
     STOPPING = "stopping"
+    ASKED = "asked"
     KEYS = "keys"
     QUEUED = "queued"
     STOPPED = "stopped"
@@ -54,6 +55,7 @@ The arrow keys and Ctrl-R find what you wrote before.""",
     Word.AWAY: "While you were away:",
     Word.WORKING: "working",
     Word.STOPPING: "stopping",
+    Word.ASKED: "waiting for your answer",
     Word.KEYS: "Ctrl-C stops",
     Word.QUEUED: "{count} waiting",
     Word.STOPPED: "Stopped.",
@@ -95,6 +97,7 @@ _ZH = {
     Word.AWAY: "你不在的时候：",
     Word.WORKING: "正在处理",
     Word.STOPPING: "正在停止",
+    Word.ASKED: "等待你的回答",
     Word.KEYS: "Ctrl-C 停止",
     Word.QUEUED: "还有 {count} 条在等",
     Word.STOPPED: "已停止。",

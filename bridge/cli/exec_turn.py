@@ -164,13 +164,16 @@ def _files(names: list[str], most_bytes: int | None) -> list[LocalFile]:
 
 
 def _prompt(given: str) -> str:
-    """What to ask: ``given``, and behind it what is piped in."""
+    """What to ask: ``given``, and behind it what is piped in; that this was nothing is told."""
     if given == "-" or (not given and not sys.stdin.isatty()):
         return sys.stdin.read()
     if not _is_piped():
         return given
     piped = sys.stdin.read()
-    return f"{given}\n\n{piped}" if piped.strip() else given
+    if piped.strip():
+        return f"{given}\n\n{piped}"
+    print("turnbridge: standard input was empty: only the text of the command was asked", file=sys.stderr)
+    return given
 
 
 def _is_piped() -> bool:

@@ -342,6 +342,28 @@ def test_an_answer_behind_others_that_were_sent_meanwhile_comes_with_its_questio
     assert "› one\n\n  echo: one\n\n› two\n\n  echo: two" in text
 
 
+def test_while_a_question_waits_the_region_says_so_until_it_is_answered(here: Here) -> None:
+    def answers(body: dict[str, Any]) -> None:
+        if body["text"] == "run":
+            here.say("May I?", "", notice="approval")
+        else:
+            here.say("Good.", body["id"], notice="said")
+
+    here.fake.answers_with = answers
+
+    def asked(is_so: bool) -> Callable[[], bool]:
+        return lambda: here.screen.drawn[-1].asked is is_so if here.screen.drawn else False
+
+    def done() -> bool:
+        here.say("Done.", str(here.fake.posted[0]["id"]))
+        return True
+
+    text = here.chat(
+        "run", asked(True), "/approve", here.sees("Good."), asked(False), done, here.sees("Done.")
+    )
+    assert text.index("May I?") < text.index("Good.") < text.index("Done.")
+
+
 def test_a_file_that_the_account_does_not_take_is_told_at_once(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -180,7 +180,8 @@ def test_the_region_says_what_it_is_about() -> None:
     seen = Seen(chinese=True)
     with seen.screen.working():
         for work, shown in (
-            (Work(stopping=True), "正在停止 0 s"),
+            (Work(stopping=True, asked=True), "正在停止 0 s"),
+            (Work(asked=True), "等待你的回答 0 s"),
             (Work(more=2), "正在处理 0 s · 还有 2 条在等"),
             (Work(Progress(tool="read_file")), "正在处理 0 s · read_file"),
             (Work(gone=True), "守护进程不见了"),

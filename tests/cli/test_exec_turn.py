@@ -145,7 +145,7 @@ class Piped(io.StringIO):
 
 
 def test_standard_input_is_the_question_or_is_added_to_it(
-    home: Home, fake: FakeConsole, monkeypatch: pytest.MonkeyPatch
+    home: Home, fake: FakeConsole, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reader, writer = os.pipe()
     silent = os.open(os.devnull, os.O_RDONLY)
@@ -164,6 +164,8 @@ def test_standard_input_is_the_question_or_is_added_to_it(
             os.close(each)
     asked = [body["text"] for body in fake.posted]
     assert asked == ["from a pipe", "from a pipe", "Sum up:\n\na long text", "hi", "hi"]
+    empty = "turnbridge: standard input was empty: only the text of the command was asked\n"
+    assert capsys.readouterr().err == empty
 
 
 def test_files_go_along(home: Home, fake: FakeConsole) -> None:

@@ -272,6 +272,15 @@ class Chooses(Protocol):
 
 
 @runtime_checkable
+class Bounded(Protocol):
+    """An agent whose steps are begun with a system prompt, in the room that its model has."""
+
+    async def bounds(self, turn: Turn) -> tuple[str, int]:
+        """``system`` and ``room_tokens``, as ``Sink.begin`` is given them in ``turn``."""
+        ...
+
+
+@runtime_checkable
 class Compacts(Protocol):
     """An agent that can sum up a history, or its own context of a session."""
 

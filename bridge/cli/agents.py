@@ -48,11 +48,15 @@ def run_check(args: argparse.Namespace) -> int:
     """Exit 0 when all is well, 1 when there is a fault. Nothing is spent, and nothing changed."""
     import asyncio
 
-    from bridge.cli.agent_checks import examined
+    from bridge.cli.agent_checks import examined, profiles_of
+    from bridge.cli.agent_room import narrow
+    from bridge.cli.examination import enabled
     from bridge.cli.findings import Level, fault, lines
+    from bridge.config import load
 
     where = home(args)
-    profiles = _profiles(where)
+    config = load(where.config)
+    profiles = profiles_of(config, where)
     names = [args.name] if args.name else profiles.names()
     unread = [row(profiles, name) for name in names]
     found = [
@@ -61,6 +65,7 @@ def run_check(args: argparse.Namespace) -> int:
         if one["type"] is None
     ]
     found += asyncio.run(examined(profiles, names, where, runs=False))
+    found += asyncio.run(narrow(profiles, names, where, config, enabled(where, config)))
     well = not any(each.level is Level.FAULT for each in found)
     if args.json:
         print(json.dumps({"ok": well, "findings": [each.as_json() for each in found]}, ensure_ascii=False))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bridge.cli import agent_checks, doctor_accounts, doctor_daemon, doctor_machine, doctor_service
+from bridge.cli.agent_room import narrow
 from bridge.cli.common import typed, visible
 from bridge.cli.findings import Finding, fault, good, warning
 from bridge.errors import ConfigError
@@ -90,8 +91,10 @@ async def outside(where: Home, config: Config, *, runs: bool) -> list[Finding]:
 def answering(where: Home, config: Config, *, runs: bool) -> list[Finding]:
     """Each agent that answers somebody, who transcribes voice, and packages of instructions."""
     profiles = agent_checks.profiles_of(config, where)
-    names = agent_checks.named(profiles, enabled(where, config))
+    accounts = enabled(where, config)
+    names = agent_checks.named(profiles, accounts)
     found = asyncio.run(agent_checks.examined(profiles, names, where, runs=runs))
+    found += asyncio.run(narrow(profiles, names, where, config, accounts))
     voice = agent_checks.voice(where, config)
     found += [agent_checks.elsewhere(each) for each in voice] if runs else voice
     return [*found, *agent_checks.skills(where, config)]

@@ -68,6 +68,18 @@ async def test_each_is_asked_and_a_fault_has_its_cure(agents: Callable[..., tupl
     assert json.loads(said)["ok"] is True
 
 
+async def test_a_context_with_no_room_beside_the_tools_is_warned_of(
+    agents: Callable[..., tuple[int, str]],
+) -> None:
+    async with ModelServer().serving() as server:
+        account = '[channels.console.local]\nremote_tools = "owner"\nagent = "fast"\n'
+        settings = FAST.format(server.address) + "context_tokens = 2048\n" + account
+        code, said = await asyncio.to_thread(agents, settings, "check")
+    assert code == 0
+    assert "warning  agent        fast: instructions and tools leave nothing for the messages" in said
+    assert "0 faults, 1 warning" in said
+
+
 def test_a_profile_that_is_not_there_is_a_fault(agents: Callable[..., tuple[int, str]]) -> None:
     code, said = agents("", "check", "nobody")
     assert code == 1

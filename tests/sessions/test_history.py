@@ -1,8 +1,8 @@
 import pytest
 
 from bridge.agents.contract import HistoryEntry, Role, ToolCall, TurnFile
+from bridge.agents.estimate import entry_tokens
 from bridge.sessions import history
-from bridge.sessions.budget import entry_tokens
 from bridge.sessions.history import History, Trim, encode, is_too_large
 from bridge.sessions.notes import note
 

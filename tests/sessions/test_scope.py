@@ -4,13 +4,13 @@ from pathlib import Path
 import pytest
 
 from bridge.agents.contract import AgentError, HistoryEntry, Role, ToolCall
+from bridge.agents.estimate import entry_tokens
 from bridge.channel.testing.clock import FakeClock, settle
 from bridge.config import SessionsTable
 from bridge.ids import SessionId, TurnId
 from bridge.protocol.events import AssistantCompleted
 from bridge.sessions import scope as scope_module
 from bridge.sessions.approvals import Approvals
-from bridge.sessions.budget import entry_tokens
 from bridge.sessions.context import Context, SessionSettings
 from bridge.sessions.contract import Services
 from bridge.sessions.history import History, encode

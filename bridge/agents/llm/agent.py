@@ -69,9 +69,10 @@ class Llm:
     async def run(self, turn: Turn, sink: Sink, gate: Gate) -> AgentUsage:
         """See ``Agent``."""
         model, bill = self._chosen(turn), Bill(self._settings)
-        working = _Turn(turn, await self._system(turn), model, self._settings.image_pixels)
+        system, room_tokens = await self.bounds(turn)
+        working = _Turn(turn, system, model, self._settings.image_pixels)
         while True:
-            entries = await sink.begin(working.system, self._settings.room_tokens)
+            entries = await sink.begin(system, room_tokens)
             answer = await self._ask(working, entries, sink.delta)
             bill.add(model, answer.response)
             sink.used(bill.usage)
@@ -81,6 +82,12 @@ class Llm:
                 return bill.usage
             for call in answer.calls:
                 await gate.call(call)
+
+    async def bounds(self, turn: Turn) -> tuple[str, int]:
+        """See ``Bounded``."""
+        now, settings = self._place.clock.now().astimezone(), self._settings
+        system = prompt.system(turn, now, settings.instructions, await skills.for_turn(turn))
+        return system, settings.room_tokens
 
     async def compact(self, turn: Turn, history: Sequence[HistoryEntry]) -> str:
         """See ``Compacts``: the model sums up."""
@@ -100,10 +107,6 @@ class Llm:
     def _chosen(self, turn: Turn) -> str:
         """What was chosen, unless the profile has it no longer."""
         return turn.choice.model if turn.choice.model in self._settings.all_models else self.model
-
-    async def _system(self, turn: Turn) -> str:
-        now = self._place.clock.now().astimezone()
-        return prompt.system(turn, now, self._settings.instructions, await skills.for_turn(turn))
 
     async def _ask(self, working: _Turn, entries: Sequence[HistoryEntry], say: Say) -> Answer:
         """The step's answer. A model that refuses pictures is asked without, from then on."""

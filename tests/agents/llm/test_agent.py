@@ -259,7 +259,9 @@ async def test_cancelling_hangs_up_and_calls_nothing_more() -> None:
 
 async def test_a_small_model_is_shown_what_it_takes_and_writes_its_share() -> None:
     async with playing(says("a"), says("b"), context_tokens=4096) as player:
-        assert (await player.say()).rooms == [2816]
+        played = await player.say()
+        assert played.rooms == [2816]
+        assert await player.agent.bounds(player.turn()) == (played.systems[0], 2816)
         assert player.server.last["max_tokens"] == 1024
         history = [HistoryEntry(role=Role.USER, text="x" * 1400)]
         assert await player.agent.compact(player.turn(), history) == "b"

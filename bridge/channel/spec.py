@@ -53,12 +53,14 @@ class MediaSettings(BaseModel):
 class ChannelSettings(BaseModel):
     """What every account has: one table ``[channels.<channel>.<account>]``. Adapters add their own keys.
 
-    ``user_ids`` is a regular expression that every user's id of the platform fits, where they have a form.
+    ``user_ids`` is a regular expression that every user's id of the platform fits, where they have a form;
+    ``recipients`` is how whatever can be sent to begins, where that is known.
     ``guests``: whether anybody else than the owner can write, or the owner in a group.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     user_ids: ClassVar[str] = ""
+    recipients: ClassVar[tuple[str, ...]] = ()
     guests: ClassVar[bool] = True
 
     enabled: bool = True
@@ -93,8 +95,16 @@ class ChannelSettings(BaseModel):
         ids = value if isinstance(value, tuple) else () if value in ("", "owner", "anyone") else (value,)
         given = [one for one in ids if "…" not in one]
         if cls.user_ids and not all(re.fullmatch(cls.user_ids, one, re.ASCII) for one in given):
-            raise ValueError(f"must be ids of the platform's users, which fit {cls.user_ids}: a name is none")
+            raise ValueError(f"must be ids of the platform's users, which {cls._form()}: a name is none")
         return value
+
+    @classmethod
+    def _form(cls) -> str:
+        """How the users' ids look, in words where they all begin alike."""
+        beginning = re.match(r"\w*", cls.user_ids)
+        if beginning and beginning[0]:
+            return f"begin with {beginning[0]} and go on with letters and digits"
+        return f"fit {cls.user_ids}"
 
 
 class ChannelCredentials(BaseModel):

@@ -25,11 +25,12 @@ def register(commands: Commands) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit 0 once the message is stored for delivery."""
+    """Exit 0 once the message is stored for delivery, 2 for what cannot be a recipient's id."""
     if not all(args.account.partition(":")):
         args.command.error(f"{args.account!r} names no account: write CHANNEL:ACCOUNT, such as feishu:main")
     if any("\ud800" <= letter <= "\udfff" for letter in args.account + args.to + args.text):
         raise ConfigError("what is to be sent is not UTF-8: look at the terminal's encoding")
+    refuse_a_name(args.account, args.to)
     files = [str(existing(file)) for file in args.file]
     command = {"action": "send", "account": args.account, "to": args.to, "text": args.text, "files": files}
     where = home(args)
@@ -37,6 +38,19 @@ def run(args: argparse.Namespace) -> int:
     print(f"stored; {prospect(args.account, status)}. Whether it arrived is not known yet: what is refused")
     print(f"is listed by: {typed(where, 'dead list')}")
     return 0
+
+
+def refuse_a_name(account: str, to: str) -> None:
+    """Raises ConfigError: the account's platform has no recipient of that form. The unknown is let be."""
+    from bridge import registry
+
+    channel, channels = account.partition(":")[0], registry.channels()
+    beginnings = channels.load(channel).settings.recipients if channel in channels.names() else ()
+    if beginnings and not to.startswith(beginnings):
+        form = " or ".join(beginnings)
+        raise ConfigError(
+            f"{to!r} is no recipient of {account}: give the platform's id, which begins with {form}"
+        )
 
 
 def prospect(account: str, status: dict[str, Any]) -> str:

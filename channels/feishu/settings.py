@@ -14,6 +14,7 @@ class FeishuSettings(ChannelSettings):
     """One table ``[channels.feishu.<account>]``. ``owner`` is an open_id (``ou_…``) of this app's."""
 
     user_ids: ClassVar[str] = r"ou_[\w-]+"
+    recipients: ClassVar[tuple[str, ...]] = ("ou_", "on_", "oc_", "p2p:", "group:")
     app_id: Annotated[
         str, Field(pattern=r"^cli_[0-9A-Za-z]{1,64}$", description="from the app's credentials page")
     ]

@@ -16,6 +16,7 @@ class WechatMpSettings(ChannelSettings):
     """One table ``[channels.wechat_mp.<account>]``. ``owner`` is an openid, which only this account knows."""
 
     user_ids: ClassVar[str] = r"o[\w-]+"
+    recipients: ClassVar[tuple[str, ...]] = ("o",)
     app_id: Annotated[str, Field(pattern=r"^wx[0-9A-Za-z]{1,62}$", description="the developer id, wx…")]
     original_id: Annotated[
         str, Field(pattern=r"^gh_[0-9A-Za-z]{1,61}$", description="the account's original id, gh_…")

@@ -53,8 +53,17 @@ def test_ids_in_the_platform_s_form_are_taken_as_they_are(owner: str, senders: o
     ],
 )
 def test_a_name_is_never_taken_for_an_id_where_ids_have_a_form(key: str, value: object) -> None:
-    with pytest.raises(ValidationError, match=r"which fit .*a name is none"):
+    words = "which begin with u_ and go on with letters and digits: a name is none"
+    with pytest.raises(ValidationError, match=words):
         Formed.model_validate({key: value})
+
+
+def test_a_form_without_a_beginning_is_told_as_it_is() -> None:
+    class Numbered(ChannelSettings):
+        user_ids: ClassVar[str] = r"[0-9]+"
+
+    with pytest.raises(ValidationError, match=r"which fit \[0-9\]\+: a name is none"):
+        Numbered.model_validate({"owner": "Ann"})
 
 
 def test_where_ids_have_no_form_anything_is_one() -> None:

@@ -72,3 +72,29 @@ def test_an_account_without_contact_is_not_said_to_deliver_now(capsys: pytest.Ca
     said = capsys.readouterr().out
     assert "x:y has no contact with its platform (backoff), and delivers it once it has" in said
     assert "delivers it now" not in said
+
+
+@pytest.mark.parametrize(
+    ("account", "to"), [("feishu:main", "Alice"), ("feishu:main", "im_1"), ("wechat_mp:main", "Alice")]
+)
+def test_a_name_is_refused_at_once_where_the_platform_s_ids_have_a_form(
+    account: str, to: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket_daemon() as daemon:
+        assert main(["send", account, to, "hi", "--home", str(daemon.home.root)]) == 2
+        assert daemon.asked == []
+    said = capsys.readouterr().err
+    assert f"'{to}' is no recipient of {account}: give the platform's id, which begins with o" in said
+
+
+@pytest.mark.parametrize(
+    ("account", "to"),
+    [
+        ("feishu:main", "ou_1"), ("feishu:main", "on_1"), ("feishu:main", "oc_1"),
+        ("feishu:main", "p2p:oc_1"), ("feishu:main", "group:oc_1"), ("wechat_mp:main", "oAbc"), ("webhook:demo", "Alice"),
+        ("pigeon:main", "Alice"),
+    ],
+)  # fmt: skip
+def test_what_may_be_a_recipient_is_left_to_the_platform(account: str, to: str) -> None:
+    with socket_daemon() as daemon:
+        assert main(["send", account, to, "hi", "--home", str(daemon.home.root)]) == 0

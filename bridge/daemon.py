@@ -48,6 +48,7 @@ from bridge.store.sqlite import open_store
 from bridge.supervisor import Plan, Supervisor, isolated
 from bridge.switching import Switches
 from bridge.tools.choose import toolbox
+from bridge.tools.marks import take_over
 from bridge.tools.mcp.servers import Servers
 from bridge.usage import Usages
 from bridge.version import VERSION
@@ -115,6 +116,8 @@ async def run_daemon(
     """
     stop: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     with only_daemon(home), stopping(stop, config.daemon.stop_seconds):
+        if count := take_over(home):
+            log.warning("daemon.leftovers", processes=count)  # of one that was killed: now they were, too
         daemon = Daemon(home, config, clock, stop)
         try:
             await daemon.run(store_wrap or (lambda store: store), ready or (lambda _: None))

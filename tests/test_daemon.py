@@ -3,7 +3,9 @@
 import asyncio
 import json
 import os
+import signal
 import socket
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -681,6 +683,19 @@ async def until_told(running: Running, count: int) -> list[str]:
             await asyncio.sleep(0.01)
             texts = [part["text"] for part in await asyncio.to_thread(running.client().waiting)]
     return texts
+
+
+async def test_what_a_daemon_left_running_that_was_killed_is_ended_by_the_next() -> None:
+    """As a program that keeps its keeper stopped: here one with a mark that a daemon gave."""
+    with short_home() as home:
+        async with daemon(home) as running:
+            (said,) = await running.ask("run echo $TURNBRIDGE_PROGRAM")
+        mark = next(line for line in said.splitlines() if "." in line)
+        env = {"TURNBRIDGE_PROGRAM": mark}
+        with subprocess.Popen(["/bin/sleep", "60"], env=env) as left:
+            left.send_signal(signal.SIGSTOP)
+            async with daemon(home):
+                assert await asyncio.to_thread(left.wait) == -signal.SIGKILL
 
 
 async def test_the_owner_is_told_once_of_a_crash_and_not_of_a_proper_stop(

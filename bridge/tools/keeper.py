@@ -212,7 +212,11 @@ def _prctl() -> Callable[[int, int], object]:
 def main(life: int, status: int, argv: Sequence[str]) -> None:
     for ours in (life, status):
         os.set_inheritable(ours, False)
-    _prctl()(_SUBREAPER, 1)
+    prctl = _prctl()
+    prctl(_SUBREAPER, 1)
+    prctl(
+        _DEATH_SIGNAL, signal.SIGCONT
+    )  # a program may have stopped us: the kernel wakes us to see LIFE's end
     Keeper(life, status).run(argv)
 
 

@@ -17,15 +17,12 @@ from pathlib import Path, PurePath
 from typing import IO, Literal
 
 from bridge.errors import BridgeError
-from bridge.ids import new_uuid
-from bridge.tools import keeper
+from bridge.tools import keeper, marks
 
 LINE_BYTES = 65_536
 KILLED = -9
 WAKE_SECONDS = 3.0  # after an order: a keeper that was stopped is woken then, and hears it
 PATIENCE_SECONDS = 10.0  # whoever has not ended all by then is ended
-MARK = "TURNBRIDGE_PROGRAM"  # in the environment of all that a program starts
-_ROUNDS = 10
 _ALLOWED = "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR SSL_CERT_FILE SSL_CERT_DIR".split()
 _PROXIES = "http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY".split()
 _WAY = "/usr/local/bin:/usr/bin:/bin"
@@ -98,8 +95,8 @@ async def process_group(
     Raises:
         StartError: it cannot be started.
     """
-    mark = new_uuid()
-    popen, life, tells = _spawn(argv, cwd, {**env, MARK: mark}, stdin, stderr)
+    mark = marks.new_mark()
+    popen, life, tells = _spawn(argv, cwd, {**env, marks.NAME: mark}, stdin, stderr)
     status = _Status(life, popen.pid, mark)
     await asyncio.get_running_loop().connect_read_pipe(lambda: status, tells)
     try:
@@ -144,7 +141,7 @@ class _Status(asyncio.Protocol):
             with suppress(ProcessLookupError):
                 if what == "pid":
                     os.killpg(number, signal.SIGKILL)
-            _kill_marked(self._mark)
+            marks.kill_marked(self._mark)
         self.gone.set_result(None)
 
     async def pid(self, program: str) -> int:
@@ -154,7 +151,7 @@ class _Status(asyncio.Protocol):
             self._rouse(signal.SIGCONT)
         what, number = self._started.result()
         if what == "errno":
-            raise _not_started(program, os.strerror(number) if number else "it was killed at once")
+            raise _not_started(program, os.strerror(number)) if number else _lost(program)
         return number
 
     async def end(self) -> None:
@@ -177,24 +174,6 @@ class _Status(asyncio.Protocol):
         """For a keeper that a program has stopped. Its id is its own as long as it was not waited for."""
         if not self.gone.done():
             os.kill(self._keeper_id, number)
-
-
-def _kill_marked(mark: str) -> None:
-    """End what a program started that was killed with its keeper, as Linux shows it; a fork may be new."""
-    for _ in range(_ROUNDS):
-        left = [pid for pid in keeper.by_proc() if _has(pid, f"{MARK}={mark}")]
-        for pid in left:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        if not left:
-            return
-
-
-def _has(pid: int, text: str) -> bool:
-    try:
-        return text.encode() in Path("/proc", str(pid), "environ").read_bytes().split(b"\0")
-    except OSError:  # it is gone, or somebody else's
-        return False
 
 
 def _spawn(
@@ -231,6 +210,11 @@ def _spawn(
 
 def _not_started(program: str, why: str) -> StartError:
     return StartError(f"{PurePath(program).name} cannot be started: {why}")
+
+
+def _lost(program: str) -> StartError:
+    """Whether it ran at all, nobody has told."""
+    return StartError(f"{PurePath(program).name} was ended at once: the keeper beside it was killed")
 
 
 def _pipe(reads: ExitStack, writes: ExitStack) -> tuple[FileIO, FileIO]:

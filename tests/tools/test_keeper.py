@@ -43,6 +43,7 @@ def restored() -> Iterator[None]:
     for number, handler in handlers.items():
         signal.signal(number, handler)
     keeper._prctl()(keeper._SUBREAPER, 0)
+    keeper._prctl()(keeper._DEATH_SIGNAL, 0)
 
 
 def keep(script: str, order: Order | None = None, program: str = "/bin/sh") -> list[str]:

@@ -21,6 +21,12 @@ from bridge.tools.processes import Process, StartError, clean_environment, proce
 
 ROOT = Path(__file__).parents[2]
 GONE_SECONDS = 2.0
+HEADLESS = """
+import ctypes, os, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+print(os.getpid(), flush=True)
+ctypes.CDLL(None).pthread_exit(None)
+"""
 
 
 def marked(mark: str) -> list[int]:
@@ -187,6 +193,24 @@ async def test_what_became_a_daemon_goes_too_when_the_keeper_is_killed(tmp_path:
     assert seen(mark, lambda count: count == 0)
 
 
+async def test_what_lost_its_first_thread_goes_too_when_the_keeper_is_killed(
+    tmp_path: Path, mark: str
+) -> None:
+    """Its leader, which the kernel calls a zombie, shows no environment."""
+    (tmp_path / "headless.py").write_text(HEADLESS)
+    script = f"setsid {sys.executable} headless.py & read x; kill -9 $PPID; sleep 60"
+    async with running(tmp_path, mark, script) as process:
+        headless = int(await process.stdout.readline())
+        while "Z" not in Path("/proc", str(headless), "stat").read_text():
+            await asyncio.sleep(0.01)
+        process.stdin.write(b"\n")
+        await process.ended()
+    deadline = time.monotonic() + GONE_SECONDS
+    while headless in keeper.by_proc() and time.monotonic() < deadline:
+        await asyncio.sleep(0.02)
+    assert headless not in keeper.by_proc()
+
+
 @pytest.mark.parametrize("how", ["once", "again and again"])
 async def test_a_keeper_that_is_stopped_is_woken_to_end_it_all_or_killed(
     how: str, tmp_path: Path, mark: str, monkeypatch: pytest.MonkeyPatch
@@ -208,7 +232,7 @@ async def test_a_keeper_that_is_killed_before_it_starts_anything_is_told(
     silent = tmp_path / "keeper.py"
     silent.write_text("")
     monkeypatch.setattr(keeper, "__file__", str(silent))
-    with pytest.raises(StartError, match="killed at once"):
+    with pytest.raises(StartError, match="true was ended at once: the keeper beside it was killed"):
         async with process_group(["/bin/true"], tmp_path, {}):
             pass
 
@@ -250,5 +274,16 @@ def test_a_daemon_that_is_killed_leaves_nothing_behind(stubborn: str, mark: str)
         assert daemon.stdout
         assert daemon.stdout.readline() == b"ready\n"
         assert seen(mark, lambda count: count >= 6)
+        daemon.kill()
+        assert seen(mark, lambda count: count == 0)
+
+
+def test_a_keeper_that_a_program_has_stopped_ends_it_too_when_the_daemon_is_killed(mark: str) -> None:
+    script = "P=$PPID; setsid sleep 60 & sleep 0.2; kill -STOP $P; echo ready; sleep 60; sleep 60"
+    command = [sys.executable, "-c", _DAEMON, mark, script]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as daemon:
+        assert daemon.stdout
+        assert daemon.stdout.readline() == b"ready\n"
+        assert seen(mark, lambda count: count >= 4)
         daemon.kill()
         assert seen(mark, lambda count: count == 0)

@@ -91,7 +91,8 @@ def test_a_name_is_refused_at_once_where_the_platform_s_ids_have_a_form(
     ("account", "to"),
     [
         ("feishu:main", "ou_1"), ("feishu:main", "on_1"), ("feishu:main", "oc_1"),
-        ("feishu:main", "p2p:oc_1"), ("feishu:main", "group:oc_1"), ("wechat_mp:main", "oAbc"), ("webhook:demo", "Alice"),
+        ("feishu:main", "p2p:oc_1"), ("feishu:main", "group:oc_1"),
+        ("wechat_mp:main", "oAbc"), ("webhook:demo", "Alice"),
         ("pigeon:main", "Alice"),
     ],
 )  # fmt: skip

@@ -40,7 +40,7 @@ _TEXTS: dict[type[ModelAPIError], str] = {
     ModelQuotaExceededError: "the provider says that the account has no credit left{said}: top it up",
     ModelNotFoundError: "there is no model {model} at {address}{said}: set another, or mend base_url",
     ModelContextWindowExceededError: "the conversation is too long for {model}{said}: compact it or begin a "
-    "new one; sessions.context_max_tokens should be what the model takes",
+    "new one; context_tokens of this table should be what the model takes",
     ModelRateLimitError: "the provider takes no more requests for now{said}: try again later",
     ModelUnavailableError: "the provider cannot serve the model for now{said}: try again later",
     ModelServerError: "the provider failed{said}: try again later",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 from bridge.cli.common import add_home, ask_daemon, home, typed, visible
@@ -147,17 +148,24 @@ def grouped(rows: list[tuple[str, ...]]) -> list[list[str]]:
 def _lines(cells: tuple[str, ...], widths: list[int]) -> list[str]:
     *first, last = cells
     line = "  ".join([*(cell.ljust(width) for cell, width in zip(first, widths, strict=True)), last])
-    if len(line.rstrip()) <= COLUMNS:
+    if len(line.rstrip()) <= columns():
         return [line.rstrip()]
     return [line[: len(line) - len(last)].rstrip(), *wrapped(last, "  ")]
 
 
+def columns() -> int:
+    """As many as the terminal has; ``COLUMNS`` where that is narrower, or none."""
+    from shutil import get_terminal_size
+
+    return max(COLUMNS, get_terminal_size().columns) if sys.stdout.isatty() else COLUMNS
+
+
 def wrapped(text: str, indent: str) -> list[str]:
-    """``text`` in lines of at most ``COLUMNS``, unless a word is longer."""
+    """``text`` in lines of at most ``columns()``, unless a word is longer."""
     from textwrap import wrap
 
     return wrap(
-        text, COLUMNS, initial_indent=indent, subsequent_indent=indent, break_long_words=False,
+        text, columns(), initial_indent=indent, subsequent_indent=indent, break_long_words=False,
         break_on_hyphens=False,
     )  # fmt: skip
 

@@ -61,7 +61,8 @@ def overview(lines: list[dict[str, Any]], total: dict[str, int], by: str) -> lis
 
 def figures(line: dict[str, int]) -> tuple[str, ...]:
     counts = (line["turns"], line["input_tokens"], line["output_tokens"])
-    return (*map(str, counts), dollars(line["cost_micros"]))
+    is_unknown = not line["cost_micros"] and line["unpriced"] >= line["turns"] > 0
+    return (*map(str, counts), "-" if is_unknown else dollars(line["cost_micros"]))
 
 
 def names(line: dict[str, Any], by: str) -> tuple[str, ...]:
@@ -77,12 +78,9 @@ def dollars(micros: int) -> str:
 
 def notes(total: dict[str, int]) -> list[str]:
     """What the sums lack."""
-    lacking = (("uncounted", "told no tokens"), ("unpriced", "have no known cost"))
-    return [f"{_turns(total[key])} {what}: not in these sums" for key, what in lacking if total[key]]
-
-
-def _turns(count: int) -> str:
-    return f"{count} of the turns"
+    has = "has" if total["unpriced"] == 1 else "have"
+    lacking = (("uncounted", "told no tokens"), ("unpriced", f"{has} no known cost"))
+    return [f"{total[key]} of the turns {what}: not in these sums" for key, what in lacking if total[key]]
 
 
 def _to_the_right(row: tuple[str, ...], widths: list[int]) -> tuple[str, ...]:

@@ -38,6 +38,19 @@ def test_what_is_typed_is_a_word_and_nothing_that_is_run(capsys: pytest.CaptureF
     assert "status" in completed("turnbridge '$(exit 7)' ''", capsys)
 
 
+def test_its_head_names_the_place_that_we_do(capsys: pytest.CaptureFixture[str]) -> None:
+    for shell, place in (
+        ("bash", "~/.local/share/bash-completion/completions/turnbridge"), ("zsh", "~/.zfunc/_turnbridge")
+    ):  # fmt: skip
+        assert main(["completion", shell]) == 0
+        script = capsys.readouterr().out
+        assert f"# Put this into {place}" in script
+        assert "bash_completion" not in script
+    with pytest.raises(SystemExit):
+        main(["completion", "--help"])
+    assert "mkdir -p ~/.zfunc && turnbridge completion zsh > ~/.zfunc/_turnbridge" in capsys.readouterr().out
+
+
 def test_zsh_has_a_script_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", "zsh"]) == 0
     assert capsys.readouterr().out.startswith("#compdef turnbridge\n")

@@ -1,6 +1,7 @@
 """``status``: the daemon's snapshot as a table or as JSON, and an exit code that says whether all is well."""
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -80,6 +81,21 @@ def test_a_line_has_eighty_columns_and_a_reason_that_is_longer_stands_below(
     assert max(map(len, (head, first, second))) <= 80
     assert reason == "  " + "x" * 200  # a word stays whole
     assert second.endswith("  short")
+
+
+def test_a_wider_terminal_is_made_use_of_and_a_narrower_one_or_a_file_is_not(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown(width: int, *, terminal: bool) -> list[str]:
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+        with socket_daemon(status(component(State.FAILED, reason="x " * 40 + "x"))) as daemon:
+            assert run(daemon) == 1
+        return capsys.readouterr().out.splitlines()[2:]
+
+    assert len(shown(200, terminal=True)) == 1
+    for width, terminal in ((200, False), (40, True)):
+        assert [len(line) <= 80 for line in shown(width, terminal=terminal)] == [True] * 3
 
 
 def test_what_was_given_up_is_told_with_where_to_look(capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,6 +51,13 @@ def test_senders_stand_below_where_they_are_too_long(capsys: pytest.CaptureFixtu
     assert out.endswith("1 of the turns told no tokens: not in these sums\n")
 
 
+def test_a_cost_that_nobody_knows_is_no_sum(capsys: pytest.CaptureFixture[str]) -> None:
+    out = shown(capsys, line("a", 2, unpriced=2), line("b", 1, 10), line("c", 3, 10, unpriced=2))
+    assert [row.split()[3] for row in out.splitlines()[1:5]] == ["-", "$0.00001", "$0.00001", "$0.00002"]
+    assert "4 of the turns have no known cost" in out
+    assert "\n1 of the turns has no known cost: " in shown(capsys, line("a", 1, unpriced=1))
+
+
 def test_one_line_needs_no_sum_and_none_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert "total" not in shown(capsys, line("echo"), words=("--by", "agent"))
     assert shown(capsys) == "nothing was used\n"

@@ -214,9 +214,7 @@ def main(life: int, status: int, argv: Sequence[str]) -> None:
         os.set_inheritable(ours, False)
     prctl = _prctl()
     prctl(_SUBREAPER, 1)
-    prctl(
-        _DEATH_SIGNAL, signal.SIGCONT
-    )  # a program may have stopped us: the kernel wakes us to see LIFE's end
+    prctl(_DEATH_SIGNAL, signal.SIGCONT)  # a program may stop us: woken by the kernel we see LIFE's end
     Keeper(life, status).run(argv)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from bridge.cli.chat_client import LocalFile, ReplyFile
+from bridge.cli.chat_words import Word, WordError
 from bridge.cli.common import nearer, visible
 from bridge.errors import BridgeError
 
@@ -29,7 +30,7 @@ def named(words: str) -> list[LocalFile]:
     try:
         return [local(word) for word in shlex.split(words)]
     except ValueError:
-        raise BridgeError("a quote has no end: close it, or write a \\ before it") from None
+        raise WordError(Word.FILE_QUOTE) from None
 
 
 def local(name: str) -> LocalFile:
@@ -39,13 +40,17 @@ def local(name: str) -> LocalFile:
         str(path).encode()
         size = path.stat().st_size
     except UnicodeEncodeError:
-        raise BridgeError("a file's name is not UTF-8: rename it") from None
+        raise WordError(Word.FILE_UTF8) from None
+    except FileNotFoundError:
+        raise WordError(Word.FILE_MISSING, name=visible(name)) from None
+    except PermissionError:
+        raise WordError(Word.FILE_DENIED, name=visible(name)) from None
     except OSError as error:
-        raise BridgeError(f"{visible(name)}: {error.strerror}") from None
+        raise WordError(Word.FILE_UNREAD, name=visible(name), reason=error.strerror) from None
     except (ValueError, RuntimeError):  # a NUL; the home of somebody who is not there
-        raise BridgeError(f"{visible(name)} cannot be a file's name") from None
+        raise WordError(Word.FILE_NAME, name=visible(name)) from None
     if not path.is_file():
-        raise BridgeError(f"{visible(name)} is no regular file")
+        raise WordError(Word.FILE_IRREGULAR, name=visible(name))
     return LocalFile(path, size)
 
 
@@ -59,10 +64,8 @@ def fitting(files: list[LocalFile], most_bytes: int | None) -> list[LocalFile]:
 
     for file in files:
         if most_bytes is not None and file.size > most_bytes:
-            raise BridgeError(
-                f"{visible(file.path.name)} has {shown_size(file.size)}, and the account takes "
-                f"{shown_size(most_bytes)} at most: choose a smaller one, or raise its owner_max_mib"
-            )
+            name, size = visible(file.path.name), shown_size(file.size)
+            raise WordError(Word.FILE_LARGE, name=name, size=size, most=shown_size(most_bytes))
     return files
 
 

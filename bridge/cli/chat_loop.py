@@ -145,7 +145,7 @@ class Chat:
         try:
             self._do(text)
         except BridgeError as error:
-            self._screen.error(visible(str(error)))
+            self._screen.error(visible(self._words.told(error)))
 
     def _do(self, text: str) -> None:
         """A command of ours, files that were dragged in, or a message."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
+from bridge.errors import BridgeError
+
 
 class Word(StrEnum):
     HELLO = "hello"
@@ -31,6 +33,14 @@ class Word(StrEnum):
     HISTORY = "history"
     IDLE = "idle"
     UNTIL_LATER = "until_later"
+    FILE_MISSING = "file_missing"
+    FILE_DENIED = "file_denied"
+    FILE_UNREAD = "file_unread"
+    FILE_NAME = "file_name"
+    FILE_UTF8 = "file_utf8"
+    FILE_IRREGULAR = "file_irregular"
+    FILE_LARGE = "file_large"
+    FILE_QUOTE = "file_quote"
 
 
 _EN = {
@@ -74,6 +84,15 @@ The arrow keys and Ctrl-R find what you wrote before.""",
     Word.HISTORY: "How many lines? /history, or /history N with N from 1 on",
     Word.IDLE: "Nothing is running.",
     Word.UNTIL_LATER: "The answer waits for you. To see it: {again}",
+    Word.FILE_MISSING: "{name}: No such file or directory",
+    Word.FILE_DENIED: "{name}: Permission denied",
+    Word.FILE_UNREAD: "{name}: {reason}",
+    Word.FILE_NAME: "{name} cannot be a file's name",
+    Word.FILE_UTF8: "a file's name is not UTF-8: rename it",
+    Word.FILE_IRREGULAR: "{name} is no regular file",
+    Word.FILE_LARGE: "{name} has {size}, and the account takes {most} at most: "
+    "choose a smaller one, or raise its owner_max_mib",
+    Word.FILE_QUOTE: "a quote has no end: close it, or write a \\ before it",
 }
 _ZH = {
     Word.HELLO: "Turnbridge · {account} · {conversation} · /help 查看帮助",
@@ -84,14 +103,17 @@ _ZH = {
 /stop             停止正在进行的一轮；Ctrl-C 也可以
 /history [N]      之前的对话
 /status           守护进程和各账号的状态
-/new              从头开始，忘掉这里之前的内容
-/agent、/model、/mode [名称]
+/新会话（/new）   从头开始，忘掉这里之前的内容
+/智能体（/agent）、/模型（/model）、/模式（/mode）[名称]
                   由谁回答、怎样工作；单独输入会列出可选项
-/dir [目录]       智能体在哪里工作
-/compact          把之前的对话压缩成摘要
-/approve、/deny   被问到能否使用工具时，同意或拒绝
+/目录（/dir）[目录]
+                  智能体在哪里工作
+/压缩（/compact） 把之前的对话压缩成摘要
+/批准（/approve）、/拒绝（/deny）
+                  被问到能否使用工具时，同意或拒绝
 /quit             离开；Ctrl-D 也可以。之后的回答会等着你
 
+用中文写的命令，答复也是中文；账号设为 language = "zh"，答复就总是中文。
 其他内容都发给智能体，包括以 / 开头的；//file 会发送 /file。
 方向键和 Ctrl-R 可以找回之前输入的内容。""",
     Word.AWAY: "你不在的时候：",
@@ -116,6 +138,14 @@ _ZH = {
     Word.HISTORY: "要看多少条？/history，或 /history N，N 从 1 起",
     Word.IDLE: "现在没有在运行的。",
     Word.UNTIL_LATER: "回答会等着你，查看：{again}",
+    Word.FILE_MISSING: "{name}：没有这个文件或目录",
+    Word.FILE_DENIED: "{name}：没有权限",
+    Word.FILE_UNREAD: "{name}：{reason}",
+    Word.FILE_NAME: "{name} 不能作为文件名",
+    Word.FILE_UTF8: "文件名不是 UTF-8 编码，请重命名",
+    Word.FILE_IRREGULAR: "{name} 不是普通文件",
+    Word.FILE_LARGE: "{name} 有 {size}，账号最多接收 {most}：请换小一点的文件，或调大账号的 owner_max_mib",
+    Word.FILE_QUOTE: "引号没有结束：请补上，或在它前面写 \\",
 }
 
 
@@ -127,6 +157,18 @@ class Words:
 
     def say(self, word: Word, **values: object) -> str:
         return self._texts[word].format(**values) if values else self._texts[word]
+
+    def told(self, error: BridgeError) -> str:
+        """What ``error`` says: in this language, where it is one of ours."""
+        return self.say(error.word, **error.values) if isinstance(error, WordError) else str(error)
+
+
+class WordError(BridgeError):
+    """One that a chat tells in the person's language; its text is the English one."""
+
+    def __init__(self, word: Word, **values: object) -> None:
+        super().__init__(Words(chinese=False).say(word, **values))
+        self.word, self.values = word, values
 
 
 def words_for(environ: Mapping[str, str]) -> Words:

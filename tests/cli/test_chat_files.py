@@ -46,6 +46,7 @@ def test_what_cannot_be_sent_is_told_harmlessly(tmp_path: Path) -> None:
         ("gone\x1b[2J", "No such file"),
         (".", "no regular file"),
         ("pipe", "no regular file"),
+        ("x" * 300, "File name too long"),
         ("'a", "a quote has no end"),
     ):
         with pytest.raises(BridgeError, match=told) as error:
@@ -54,6 +55,15 @@ def test_what_cannot_be_sent_is_told_harmlessly(tmp_path: Path) -> None:
     Path(os.fsdecode(b"\xff.txt")).write_text("x")
     with pytest.raises(BridgeError, match="not UTF-8"):
         local(os.fsdecode(b"\xff.txt"))
+
+
+def test_a_folder_that_may_not_be_entered_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stat(self: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", stat)
+    with pytest.raises(BridgeError, match=r"a\.txt: Permission denied"):
+        local("a.txt")
 
 
 def test_names_that_no_file_can_have_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,6 +97,7 @@ class Here:
         self.screen = Watched(Console(file=self.out, width=80, color_system=None))
         self.cursor = 0
         self.most_bytes: int | None = None
+        self.words = Words(False)
         self.keyboard: Script | None = None
         fake.answers_with = self.echo
 
@@ -123,7 +124,7 @@ class Here:
             keyboard=self.keyboard,
             screen=self.screen,
             record=self.record(),
-            words=Words(False),
+            words=self.words,
             folder=self.folder / "files",
             again="turnbridge chat --conversation x",
             status=lambda: "console:local connected\x1b",
@@ -362,6 +363,11 @@ def test_while_a_question_waits_the_region_says_so_until_it_is_answered(here: He
         "run", asked(True), "/approve", here.sees("Good."), asked(False), done, here.sees("Done.")
     )
     assert text.index("May I?") < text.index("Good.") < text.index("Done.")
+
+
+def test_in_a_chinese_terminal_a_file_that_is_not_there_is_told_in_chinese(here: Here) -> None:
+    here.words = Words(True)
+    assert "nope.png：没有这个文件或目录" in here.chat("/file nope.png")
 
 
 def test_a_file_that_the_account_does_not_take_is_told_at_once(

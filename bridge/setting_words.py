@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from shlex import quote
 from typing import Annotated, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -18,6 +20,8 @@ from bridge.config import Config, load
 from bridge.errors import ConfigError
 from bridge.paths import Home
 from bridge.tables import TableError, meant
+
+_EXAMPLE = re.compile(r", as in: (\w+) = (.+)$")
 
 
 def checked(where: Home, channel: str, account: str, words: Sequence[str]) -> tuple[dict[str, Any], bool]:
@@ -36,7 +40,7 @@ def checked(where: Home, channel: str, account: str, words: Sequence[str]) -> tu
     keys = dict(_read(spec, word) for word in words)
     changed = with_keys(table, keys)
     if wrong := new_reasons(where, config, channel, account, changed):
-        raise TableError(wrong)
+        raise TableError([_as_words(reason, keys) for reason in wrong])
     return keys, changed.get("enabled", True) is not False
 
 
@@ -53,6 +57,14 @@ def _reasons(where: Home, config: Config, channel: str, account: str) -> tuple[s
         if found.id == f"{channel}:{account}" and isinstance(found, BrokenAccount):
             return found.reasons
     return ()
+
+
+def _as_words(reason: str, keys: Iterable[str]) -> str:
+    """``reason``, whose example, if it has one for any of ``keys``, can be typed in a shell."""
+    if not (found := _EXAMPLE.search(reason)):
+        return reason
+    key = next((key for key in keys if key.rpartition(".")[2] == found[1]), found[1])
+    return f"{reason[: found.start()]}, as in: {quote(f'{key}={found[2]}')}"
 
 
 def with_keys(table: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:

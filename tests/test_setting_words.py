@@ -6,6 +6,7 @@ from bridge.config import load
 from bridge.errors import ConfigError
 from bridge.paths import Home, write_private
 from bridge.setting_words import checked, with_keys
+from bridge.tables import TableError
 
 SETTINGS = b"""\
 [channels.feishu.main]
@@ -88,6 +89,20 @@ def test_several_are_checked_together_and_whether_it_is_on_is_told(home: Home) -
 def test_what_would_be_wrong_is_refused(home: Home, word: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         checked(home, "feishu", "main", [word])
+
+
+@pytest.mark.parametrize(
+    ("word", "example"),
+    [
+        ("senders=ou_a,ou_b", """'senders=["…"]'"""),
+        ("media.keep_days=soon", "media.keep_days=7"),
+        ("enabled=maybe", "enabled=true"),
+    ],
+)
+def test_the_example_is_a_word_that_a_shell_passes_on(home: Home, word: str, example: str) -> None:
+    with pytest.raises(TableError) as caught:
+        checked(home, "feishu", "main", [word])
+    assert str(caught.value).endswith(f", as in: {example}")
 
 
 def test_an_account_that_is_broken_already_may_be_mended_and_set(home: Home) -> None:

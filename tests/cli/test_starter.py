@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bridge import registry
 from bridge.accounts import AccountSetup, accounts
-from bridge.cli.starter import FILE_HOST, secrets, write
+from bridge.cli.starter import FILE_HOST, head, secrets, write
 from bridge.config import load
 from bridge.paths import Home
 
@@ -68,3 +68,11 @@ def test_the_commands_in_the_settings_are_for_their_home_whatever_its_name(tmp_p
     assert lines[2].endswith(f"turnbridge config check --home '{tmp_path}/a b [c]'")
     assert lines[3].endswith(f"turnbridge reload --home '{tmp_path}/a b [c]'")
     assert load(home.config).web.port == 8470
+
+
+def test_the_first_lines_name_only_what_is_there_after_any_way_of_installing(tmp_path: Path) -> None:
+    said = head(Home(tmp_path / "new"))
+    assert [line.split()[2:4] for line in said.splitlines()[1:]] == [
+        ["config", "show"], ["config", "check"], ["reload", "--home"]
+    ]  # fmt: skip
+    assert "example" not in said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal, Protocol
 
@@ -132,7 +132,8 @@ class Create(Protocol):
 class ChannelSpec:
     """One platform.
 
-    ``title`` is its name as its users know it. ``render`` turns the agent's markdown into what the platform
+    ``title`` is its name as its users know it, ``chinese`` what those who write Chinese call it, by title,
+    where that is another. ``render`` turns the agent's markdown into what the platform
     shows, and defuses mentions; ``text_limit`` is measured on its result. No answer is retried under the same
     client id for longer than ``idempotent_seconds``. ``retry_seconds`` bounds the waits between the tries of
     a send (full jitter); the last one repeats. ``identity`` names what must not change while messages wait:
@@ -154,3 +155,4 @@ class ChannelSpec:
     body_limit_bytes: int = 1_048_576
     sign_in: SignIn | None = None
     fresh: Callable[[Mapping[str, Any]], Mapping[str, str]] = lambda table: {}
+    chinese: Mapping[str, str] = field(default_factory=dict)

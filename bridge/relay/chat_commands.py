@@ -107,8 +107,10 @@ class Commands:
         return "\n".join([*lines, own])
 
     def _whoami(self, asked: _Asked) -> str:
-        policy, message = self._work.policy, asked.message
-        who = asked.say(Text.WHOAMI, platform=self._work.authority.channel, sender=_shown(message.sender))
+        policy, message, platform = self._work.policy, asked.message, self._work.authority.channel
+        if asked.language is Language.ZH:
+            platform = self._work.spec.chinese.get(platform, platform)
+        who = asked.say(Text.WHOAMI, platform=platform, sender=_shown(message.sender))
         if policy.grants_tools(message):
             may = Text.MAY_TOOLS
         elif policy.is_owner(message):

@@ -376,7 +376,7 @@ _ZH = {
     Text.ACCOUNT: "{account}：{state}（已持续 {time}）。所有聊天中排队和处理中的消息共 {count} 条。",
     Text.UNPROVEN: "上一条消息之后，有 {count} 个请求无法证明来源，已被拒绝。",
     Text.UNDELIVERED: "未能送达的回复共 {count} 段。",
-    Text.WHOAMI: "您在 {platform} 上的 ID 是 {sender}。",
+    Text.WHOAMI: "您的 ID 是 {sender}（{platform}）。",
     Text.MAY_TOOLS: "您是我的主人，在这个聊天里我可以为您使用工具。",
     Text.MAY_OWNER: "您是我的主人。设置里没有开启工具，所以我不使用工具。",
     Text.MAY_HERE: "您是我的主人，但在群里我不为任何人使用工具。",

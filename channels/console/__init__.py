@@ -17,6 +17,7 @@ def create(settings: ConsoleSettings, credentials: ChannelCredentials, http: Htt
 SPEC = ChannelSpec(
     name="console",
     title=lambda settings: "Console",
+    chinese={"Console": "终端"},
     settings=ConsoleSettings,
     credentials=ChannelCredentials,
     create=create,

@@ -15,6 +15,7 @@ __all__ = ["SPEC", "Feishu", "FeishuCredentials", "FeishuSettings"]
 SPEC = ChannelSpec(
     name="feishu",
     title=title,
+    chinese={"Feishu": "飞书"},
     settings=FeishuSettings,
     credentials=FeishuCredentials,
     create=create,

@@ -38,6 +38,7 @@ def render(markdown: str) -> str:
 SPEC = ChannelSpec(
     name="wechat_mp",
     title=lambda settings: "WeChat",
+    chinese={"WeChat": "微信"},
     settings=WechatMpSettings,
     credentials=WechatMpCredentials,
     create=create,

@@ -105,3 +105,4 @@ def test_an_adapter_that_says_no_more_sends_plain_text_and_tries_again_ever_late
     assert spec.render is plain
     assert spec.retry_seconds == tuple(sorted(spec.retry_seconds))
     assert (spec.fresh({"owner": "u1"}), spec.sign_in, spec.idempotent_seconds) == ({}, None, 0.0)
+    assert spec.chinese == {}

@@ -312,6 +312,16 @@ async def test_whoami_tells_the_id_and_what_it_may_do(
         assert await here.answered(1) == [f"{en(Text.WHOAMI, platform='Test', sender=sender)}\n{en(may)}"]
 
 
+async def test_the_chinese_answer_calls_the_platform_what_it_is_called_in_chinese() -> None:
+    for chinese, shown in (({"Test": "飞书"}, "飞书"), ({}, "Test")):
+        async with desk(spec={"chinese": chinese}) as here:
+            await here.say("/我是谁")
+            await here.say("/whoami")
+            first, second = await here.answered(2)
+            assert first.startswith(f"您的 ID 是 {OWNER}（{shown}）。")
+            assert second.startswith(f"On Test you are {OWNER}.")
+
+
 async def test_help_tells_the_owner_of_approvals_and_nobody_else() -> None:
     async with desk() as here:
         await here.say("/help")

@@ -20,7 +20,7 @@ def test_it_is_registered_without_secrets() -> None:
     assert registry.channels().load("console") is SPEC
     assert SPEC.credentials.model_fields == {}
     assert SPEC.identity(None, None) == ()
-    assert SPEC.title(None) == "Console"
+    assert SPEC.chinese[SPEC.title(None)] == "终端"
 
 
 def test_what_it_can_do() -> None:

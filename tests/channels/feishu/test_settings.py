@@ -12,7 +12,7 @@ def settings(**values: Any) -> FeishuSettings:
 
 
 def test_the_brand_follows_the_side_of_the_app() -> None:
-    assert title(settings()) == "Feishu"
+    assert SPEC.chinese[title(settings())] == "飞书"
     assert title(settings(base="https://open.larksuite.com/")) == "Lark"
     assert SPEC.title is title
 

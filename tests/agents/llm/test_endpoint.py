@@ -82,7 +82,7 @@ async def test_whom_the_system_trusts_is_read_where_something_is_encrypted(
 
 def test_a_source_says_whom_a_request_goes_to() -> None:
     source = endpoint().source("small")
-    assert (source.profile, source.model, source.address) == ("fast", "small", "http://127.0.0.1:9/v1")
+    assert (source.profile, source.model, source.address) == ("fast", "small", "http://127.0.0.1:9")
 
 
 async def test_a_watch_may_be_stricter_than_the_profile() -> None:

@@ -128,13 +128,14 @@ async def system_places(to: Target) -> None:
 
 @rule("16.7-home", Need.ECHO, Need.HOME, broken_by="sends-from-anywhere")
 async def home(to: Target) -> None:
-    """The server's own home is refused, but for received media."""
+    """The server's own home is refused, but for media that the session has received."""
     client = await chat(to)
     secret, received = to.home / "config.toml", to.home / "state" / "media" / "inbound" / "a.txt"
     received.parent.mkdir(parents=True, exist_ok=True)
     for path in (secret, received, to.home / "state" / "notes.txt"):
         path.write_text("x")
     await refuses(to, client, secret, to.home / "state" / "notes.txt")
+    await client.turn("look", attachments=[{"kind": "file", "path": str(received), "size": 1}])
     check((await attached(client, received))["size"] == 1, "received media cannot be sent")
 
 

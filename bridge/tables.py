@@ -91,6 +91,7 @@ def read(path: Path) -> tuple[str, dict[str, Any]]:
     raw = read_private(Path(os.path.realpath(path)) if os.path.islink(path) else path)
     if raw.startswith(BOM_UTF8):
         raise ConfigError(f"{path}: it begins with a byte order mark: save it as UTF-8 without one")
+    text = ""
     try:
         text = raw.decode()
         return text, tomllib.loads(text)

@@ -25,12 +25,14 @@ INSTALLED = {
 
 
 class Installed:
+    broken = ""
+
     def names(self) -> list[str]:
         return sorted(INSTALLED)
 
     def load(self, name: str) -> AgentSpec:
-        if name not in INSTALLED:
-            raise ConfigError(f"there is no agent called {name!r}; installed: acp, echo, llm")
+        if name == self.broken:
+            raise ConfigError("cannot be loaded")
         return INSTALLED[name]
 
 
@@ -92,6 +94,14 @@ def test_an_agent_that_is_none_is_told_with_those_that_are() -> None:
     )
     (line,) = checked(tables={"odd": {"type": "llm", "x": 1}}, agent="odd")
     assert line == "/h/config.toml: agents.odd.x: no such setting: remove it"
+
+
+def test_an_installed_agent_that_cannot_be_loaded_is_told_by_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Installed, "broken", "llm")
+    with pytest.raises(ConfigError, match=r"agents.fast: cannot be loaded"):
+        profiles(fast={"type": "llm"}).read("fast")
 
 
 def test_an_agent_that_is_almost_named_is_told_and_profiles_are_listed_too() -> None:

@@ -138,7 +138,7 @@ def test_broken_toml_is_told_with_its_reason(tmp_path: Path, text: str, reason: 
         ('[a."b c"]\n[a."b c"]\n', "[a.b c] is there twice: put all of it into the first, at line 1"),
         ("a = []\n[b]\n[a]\n", "line 3, column 3: this table is there twice"),
         ("[a]\nb = '[odd'\nx = {y = 1}\n[a.x]\n", "line 4, column 5: this table is there twice"),
-        ("[a\nb]\n", "a bracket is not closed"),
+        ("a = [\n['x'],\n]\n[b]\n[b]\n", "[b] is there twice: put all of it into the first, at line 4"),
     ],
 )
 def test_a_table_that_is_there_twice_is_named_with_the_line_of_the_first(

@@ -40,7 +40,7 @@ def head(where: Home) -> str:
     from bridge.cli.common import typed_anywhere, visible
 
     lines = (
-        "Turnbridge's settings. See all of them, check them, and have a running daemon read them again, with:",
+        "Turnbridge's settings. See all of them, check them, have a running daemon read them again, with:",
         f"  {typed_anywhere(where, 'config show')}",
         f"  {typed_anywhere(where, 'config check')}",
         f"  {typed_anywhere(where, 'reload')}",

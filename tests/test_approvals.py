@@ -26,10 +26,13 @@ class Owner:
         await asyncio.to_thread(self._client.send, sender, text, [])
 
     async def read(self) -> str:
-        """The next text that comes."""
+        """The next text that comes, whose reading is acknowledged."""
         while not self._unread:
             self._unread = await asyncio.to_thread(self._client._ask, 20.0)
-            self._client._cursor = self._unread[-1]["cursor"] if self._unread else self._client._cursor
+            if self._unread:
+                self._client._cursor = self._unread[-1]["cursor"]
+                self._unread += await asyncio.to_thread(self._client._ask, 0.0)
+                self._client._cursor = self._unread[-1]["cursor"]
         return str(self._unread.pop(0)["text"])
 
 

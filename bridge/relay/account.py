@@ -204,7 +204,8 @@ class Account:
         if not request.path and run.pushed is not None:
             return await self._pushed(run, run.pushed, request)
         if request.path == "/replies" and isinstance(channel, AnsweredByAsking):
-            return await asked.answer(channel, request, self._setup, run.new_parts, run.release)
+            seen = self._lasting.approvals.collected
+            return await asked.answer(channel, request, self._setup, run.new_parts, run.release, seen)
         if request.path == "/live" and isinstance(channel, FollowsTurns) and run.live is not None:
             shown = await run.live.answer(channel, request)
             return shown if self._run is run else RETRY_LATER  # the turn goes on in the next run

@@ -47,9 +47,10 @@ class Skewed(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Question:
-    """By the monotonic clock: ``until``, and ``shown_at``, when its platform was given it (None before).
+    """By the monotonic clock: ``until``, and ``shown_at``, when it was given out (None before).
 
-    ``reply_id`` is of the message that asks it, "" while that is not in the outbox. ``over``: it is answered;
+    ``reply_id`` is of the message that asks it, "" while that is not in the outbox, and ``last`` its last
+    part. ``over``: it is answered;
     ``taken``: the answer, or that there is none, is on its way to the turn, and stays what it is.
     """
 
@@ -57,6 +58,7 @@ class Question:
     conversation: ConversationKey
     until: float
     reply_id: str = ""
+    last: OutboxPart | None = None
     shown_at: float | None = None
     options: tuple[ours.ApprovalOption, ...] = ()
     choices: tuple[Choice, ...] = ()
@@ -135,11 +137,18 @@ class Approvals:
         return any(one.conversation == conversation for one in self._open.values())
 
     def taken(self, part: OutboxPart, at: float) -> None:
-        """The platform took a part, given to it ``at`` (monotonic); a question's last one shows it."""
+        """A part was given out ``at`` (monotonic), and taken; a question's last one shows it, once."""
         if part.part == part.parts - 1:
             for question in self._open.values():
-                if question.reply_id == part.reply_id:
+                if question.reply_id == part.reply_id and question.shown_at is None:
                     question.shown_at = at
+
+    def collected(self, after: int, to: str) -> None:
+        """Whoever asks for parts has received those up to ``after``; ``to``: this recipient's, "": all."""
+        for question in self._open.values():
+            last = question.last
+            if last is not None and last.part_id <= after and to in ("", last.to):
+                self.taken(last, self._clock.monotonic())
 
     def choices(self, part: OutboxPart) -> tuple[Choice, ...]:
         """The buttons of a question's last part, as long as it waits."""

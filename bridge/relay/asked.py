@@ -51,8 +51,11 @@ async def answer(
     setup: Setup,
     new_parts: NewParts,
     release: Callable[[Iterable[str]], None],
+    collected: Callable[[int, str], None],
 ) -> Answer:
     """Settle what was received before, then tell what waits, at once or within the wait asked for.
+
+    ``collected`` is told up to which part, and whose, the other side has received what was there.
 
     The end of the run is the end of the wait: the next asking reaches the run after it.
     """
@@ -62,6 +65,8 @@ async def answer(
     if ask.after > 0:
         settled = await setup.store.do(Collect(setup.name, ask.after, unix_ms(setup.clock.now()), ask.to))
         setup.meter.tries[Try.SENT] += len(settled)
+        if settled:
+            collected(ask.after, ask.to)
         release(outbox.copies_of(body for one in settled for body in one.released))
     wanted = OpenParts(setup.name, limit=PAGE, to=ask.to)
     news = new_parts.next

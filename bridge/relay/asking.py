@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from bridge.channel import AnsweredByAsking, Inbound
+from bridge.channel import Inbound
 from bridge.channel.text import truncate
 from bridge.clock import unix_ms
 from bridge.errors import StoreError
@@ -21,13 +20,13 @@ from bridge.relay.approvals import Approvals, Question, choices_of, how_to_answe
 from bridge.relay.judge import Answer, Call
 from bridge.relay.outbox import Address, Content
 from bridge.relay.texts import Language, Text, duration, language_of, say
+from bridge.relay.unseen import visible
 from bridge.relay.waiting import happens
 from bridge.relay.work import Work
 from bridge.store.contract import OutboxPart, Post, Reply
 
 ARGUMENT_BYTES = 1500
 _HEAD_BYTES, _NAME_BYTES, _FOLDER_BYTES, _LABEL_BYTES = 1200, 64, 300, 120
-_HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})  # what a reader does not see, or sees elsewhere
 
 
 class Asking:
@@ -63,7 +62,7 @@ class Asking:
         self._approvals.close(approval_id)
 
     async def _put(self, call: Call, question: Question) -> None:
-        """Ask in the chat; where replies are fetched, they are shown as soon as they are there."""
+        """Ask in the chat."""
         language = self._address.language
         within = duration(self._work.approval_seconds, language)
         text = question_text(call, question.id, within, language)
@@ -71,11 +70,9 @@ class Asking:
         reply = replace(outbox.compose(Content(text), self._address, spec, caps), transient=True)
         question.choices = choices_of(call.approval_id, _readable(question), language)
         stored = await self._store(reply, Text.APPROVAL)
-        question.reply_id = reply.reply_id  # before any of it can be shown
+        question.reply_id, question.last = reply.reply_id, stored[-1]  # before any of it can be shown
         self._work.log.info("approval.asked")
         self._work.deliver(stored)
-        if isinstance(self._work.channel, AnsweredByAsking):
-            question.shown_at = self._work.clock.monotonic()
 
     async def _tell(self, question: Question) -> None:
         text = say(Text.APPROVAL_LATE, self._address.language, id=question.id)
@@ -139,7 +136,7 @@ def _arguments(call: Call) -> str:
     """As JSON; where a server did not tell them, its own summary of the call."""
     if call.arguments is None:
         return _line(call.summary)
-    return _visible(json.dumps(call.arguments, ensure_ascii=False, indent=1))
+    return visible(json.dumps(call.arguments, ensure_ascii=False, indent=1))
 
 
 def _shortened(text: str, language: Language) -> str:
@@ -160,11 +157,4 @@ def _fenced(text: str) -> str:
 
 
 def _line(text: Any) -> str:
-    return _visible(str(text)).replace("\n", " ")
-
-
-def _visible(text: str) -> str:
-    return "".join(
-        f"\\u{ord(c):04x}" if c != "\n" and unicodedata.category(c) in _HIDDEN else c
-        for c in text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    )
+    return visible(str(text)).replace("\n", " ")

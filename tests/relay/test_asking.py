@@ -15,7 +15,7 @@ from bridge.relay.asking import ARGUMENT_BYTES, question_text, standing_still
 from bridge.relay.judge import Call
 from bridge.relay.texts import Language, Text, say
 from bridge.store.contract import Post
-from tests.relay.harness import STRANGER, Desk, PushedChannel, desk, message
+from tests.relay.harness import STRANGER, Desk, PushedChannel, desk, message, request
 from tests.relay.scripted import Frame, HangupError, Peer, ScriptedServer
 
 ASK = {"remote_tools": "owner", "approvals": "ask"}
@@ -172,23 +172,34 @@ class AskedChannel(PushedChannel):
     send_file: Any = None
 
     def ask(self, request: Request) -> Ask | Answer:
-        return Ask(0, 0)
+        return Ask(int(request.query.get("after", "0")), 0)
 
     async def told(self, ask: Ask, waiting: Any) -> Answer:
         return Answer(200, "\n".join(one.part.text for one in waiting).encode())
 
 
-async def test_where_replies_are_fetched_a_word_answers_as_soon_as_the_question_is_there() -> None:
+async def test_where_replies_are_fetched_a_word_counts_only_once_the_question_was_received_case_61() -> None:
     async with asking_desk(AskedChannel()) as here:
         await here.say("write it")
         approvals = here.account._lasting.approvals
-        await until(lambda: any(question.shown_at is not None for question in approvals._open.values()))
+        await until(lambda: any(question.reply_id for question in approvals._open.values()))
+        await settle()
         await here.say("yes")
-        body = ""
-        while not body.endswith("written"):
-            await settle()
-            body = (await here.push(path="/replies")).body.decode()
-        assert resolved(here) == [True]
+        await here.say("/approve")
+        await settle()
+        assert resolved(here) == []
+        body = (await here.push(path="/replies")).body.decode()
+        assert f"/approve {ID}" in body
+        await here.say("yes")
+        await settle()
+        await here.account.handle(request(path="/replies", after="999999"))  # no part: it settles nothing
+        await here.say("yes")
+        await settle()
+        assert resolved(here) == []
+        (question,) = approvals._open.values()
+        await here.account.handle(request(path="/replies", after=str(question.last.part_id)))
+        await here.say("yes")
+        await until(lambda: resolved(here) == [True])
 
 
 async def test_while_the_owner_is_waited_for_a_turn_s_time_does_not_pass() -> None:
@@ -225,6 +236,20 @@ def test_what_a_reader_would_not_see_is_written_as_its_code() -> None:
     assert "to\\u202eol" in text
     assert "a\\u202egnp.exe\\u200b\ufffd" in text
     assert "/w /x\\u0007" in text
+
+
+@pytest.mark.parametrize(
+    "blank",
+    "\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b\u180f\u2000\u200a\u2028\u202f\u205f\u2065"
+    "\u2800\u3000\u3164\ufe00\ufe0f\uffa0\ufff0\ufff8\U0001d159\U0001d173\U000e0000\U000e0100\U000e0fff",
+)
+def test_no_letter_without_a_shape_and_no_other_space_is_shown_as_it_is(blank: str) -> None:
+    call = Call("a1", f"t{blank}l", {"path": f"a{blank}b c"}, "", f"/w{blank}")
+    text = question_text(call, "k7", "10 min", Language.EN)
+    code = f"{ord(blank):04x}" if blank < "\U00010000" else f"{ord(blank):08x}"
+    assert blank not in text
+    assert text.lower().count(f"\\u{code}") == 3
+    assert " c" in text
 
 
 def test_of_long_arguments_the_beginning_and_the_end_are_shown_and_how_much_is_missing() -> None:
@@ -360,8 +385,8 @@ async def test_a_question_whose_turn_is_taken_up_again_is_asked_once_and_its_ans
             ("turn.started", "m1", {}),
             ("approval.requested", "m1", {"approval_id": "a1", **call}),
         ]
-        for kind, request, fields in events:
-            await peer.turn(kind, request, **fields)
+        for kind, turn, fields in events:
+            await peer.turn(kind, turn, **fields)
         await gone.wait()
         peer.server.stored[peer.session_id] = events
         raise HangupError

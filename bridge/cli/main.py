@@ -9,6 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 from bridge.cli import common
 from bridge.version import VERSION
@@ -40,6 +41,15 @@ COMMANDS = {
     "fake": "fake",
 }
 """Each command's module, in the order of the help."""
+ERROR_CHARACTERS = 1000
+
+
+class Parser(argparse.ArgumentParser):
+    """And its commands' parsers: what was typed is shown harmlessly in their errors, and not whole."""
+
+    def error(self, message: str) -> NoReturn:
+        cut = f"{message[:ERROR_CHARACTERS]}…" if len(message) > ERROR_CHARACTERS else message
+        super().error(common.visible(cut))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -72,7 +82,7 @@ def needed(words: Sequence[str]) -> Sequence[str]:
 
 def parser(names: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     """Of the commands ``names``."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="turnbridge", description="Talk to an AI agent from the chat applications you already use."
     )
     top.add_argument("--version", action="version", version=f"turnbridge {VERSION}")

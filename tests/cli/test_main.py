@@ -219,3 +219,12 @@ def without_home(above: argparse.ArgumentParser, *, has_default: bool = False) -
 
 def test_every_command_that_takes_a_home_has_the_usual_one_where_none_is_given() -> None:
     assert [*without_home(parser())] == []
+
+
+def test_arguments_that_nobody_knows_are_shown_harmlessly_and_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["status", "--x\x1b[31m\u202e" + "y" * 300_000])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert "unrecognized arguments: --x\ufffd[31m\ufffdyyy" in said
+    assert len(said) < 2000

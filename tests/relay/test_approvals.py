@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -257,6 +258,17 @@ def test_a_question_is_shown_with_its_last_part() -> None:
         desk.approvals.taken(cast(Any, part), desk.clock.monotonic())
     assert desk.questions[0].shown_at is None
     desk.approvals.taken(cast(Any, Part("r1", 1)), desk.clock.monotonic())
+    assert desk.questions[0].shown_at == desk.clock.monotonic()
+
+
+def test_a_question_that_was_asked_for_is_shown_once_it_was_received() -> None:
+    desk = Desk("a", shown=False)
+    last = SimpleNamespace(reply_id="r1", part=0, parts=1, part_id=7, to="you")
+    desk.questions[0].reply_id, desk.questions[0].last = "r1", cast(Any, last)
+    desk.approvals.collected(6, "")
+    desk.approvals.collected(7, "other")
+    assert desk.questions[0].shown_at is None
+    desk.approvals.collected(7, "you")
     assert desk.questions[0].shown_at == desk.clock.monotonic()
 
 

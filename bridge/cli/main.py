@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from bridge.cli import common
 from bridge.version import VERSION
@@ -93,7 +93,7 @@ def parser(names: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     return top
 
 
-def _name_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _name_commands(commands: argparse._SubParsersAction[Any]) -> None:
     """Let what is parsed know its parser, which of a nested command is the innermost."""
     for command in commands.choices.values():
         command.set_defaults(command=command)

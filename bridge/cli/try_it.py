@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ WAIT_SECONDS = 120.0
 MOST_NAMES = 10_000
 QUESTION = "What did I send you?"
 LABEL = "answer   "
+_APPROVE = re.compile(r"/(?:approve|批准) ([2-9a-z]{5})\b")
 MAKE = "picture 回声.png 480x300"  # a word that the echo agent knows
 
 
@@ -82,10 +84,15 @@ def _ask(other: OtherSide, text: str, files: list[File]) -> None:
     print(f"you      {visible(text)}")
     for file in files:
         print(f"         {visible(file.name)} ({file.mime}, {shown_size(len(file.data))})")
+    question = ""
     with _sendable(other, files) as ready:
         message_id = other.client.send(other.sender, text, ready)
         for part in other.client.replies(message_id, other.wait_seconds):
             _show(other, part)
+            if part.get("notice") == "approval":
+                question = part["text"]
+    if question:
+        raise BridgeError(_how_to_answer(other, question))
     print()
 
 
@@ -112,6 +119,17 @@ def _sendable(other: OtherSide, files: list[File]) -> Iterator[list[File]]:
         )
     with served(large, other.file_port) as addressed:
         yield [file for file in files if file not in large] + addressed
+
+
+def _how_to_answer(other: OtherSide, question: str) -> str:
+    """Whoever sees the question has this terminal alone: it is left here, and answered by its id."""
+    from bridge.paths import Home
+
+    found = _APPROVE.findall(question)
+    text = f"/approve {found[-1]}" if found else "/approve"
+    where = Home.resolve(str(other.config.parent))
+    answer = f'try --account {other.account} --text "{text}"'
+    return f"this waits for a yes or no; yes: {typed(where, answer)}; then: {typed(where, 'try --waiting')}"
 
 
 def _show(other: OtherSide, part: dict[str, Any]) -> None:

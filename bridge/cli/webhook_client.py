@@ -131,7 +131,9 @@ class WebhookClient:
         return message_id
 
     def replies(self, message_id: str, wait_seconds: float) -> Iterator[dict[str, Any]]:
-        """The parts of the reply to ``message_id`` as they come, up to the last.
+        """The parts of the reply to ``message_id`` as they come, up to the last, or a question.
+
+        What else comes in its conversation that answers no other message, such as a question, is given too.
 
         Raises:
             BridgeError: it did not end in ``wait_seconds``.
@@ -140,12 +142,12 @@ class WebhookClient:
         page: list[dict[str, Any]] = []
         while (left := until - time.monotonic()) > 0:
             page = self._ask(min(left, POLL_SECONDS))
-            own = [part for part in page if self._is_new(part) and part.get("in_reply_to") == message_id]
+            own = [part for part in page if self._is_new(part) and self._is_for(part, message_id)]
             for part in own:
                 yield part
                 self._taken.add(part["cursor"])
             self._advance(page)
-            if own and own[-1]["final"]:
+            if any(_ends(part, message_id) for part in own):
                 self._ask(0.0)  # settles what was received
                 return
             if page and not own:
@@ -174,6 +176,10 @@ class WebhookClient:
         parts: list[dict[str, Any]] = answer["replies"]
         return parts
 
+    def _is_for(self, part: dict[str, Any], message_id: str) -> bool:
+        answered = part.get("in_reply_to")
+        return answered == message_id or (not answered and part.get("conversation_id") == self.conversation)
+
     def _is_new(self, part: dict[str, Any]) -> bool:
         return part["cursor"] not in self._taken
 
@@ -200,6 +206,11 @@ class WebhookClient:
             raise BridgeError("the daemon hung up: look at its log") from error
         finally:
             connection.close()
+
+
+def _ends(part: dict[str, Any], message_id: str) -> bool:
+    is_question = part.get("notice") == "approval"
+    return bool(part["final"]) and (is_question or part.get("in_reply_to") == message_id)
 
 
 def _body(response: HTTPResponse) -> bytes:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -195,3 +197,29 @@ def test_a_folder_full_of_one_name_is_told(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(BridgeError, match="full of files of that name"):
         try_it._save(b"x", "a.txt", tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a (2).txt", "a.txt"]
+
+
+async def test_a_question_is_shown_with_how_it_is_answered_and_it_can_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with short_home() as home:
+        asks = f'\napprovals = "ask"\nworkspace = "{tmp_path}"\n'
+        with_port(home, asks)
+        async with daemon(home):
+            assert await tried(home, "--text", "write a.txt hi") == 1
+            said, error = capsys.readouterr()
+            assert "May I do this?" in said
+            found = re.search(r'--text "(/approve \w{5})"', error)
+            assert found is not None
+            assert not (tmp_path / "a.txt").exists()
+            assert await tried(home, "--text", found[1]) == 0
+            assert "Approved" in capsys.readouterr().out
+            await asyncio.to_thread(_written, tmp_path / "a.txt")
+
+
+def _written(path: Path) -> None:
+    for _ in range(1000):
+        if path.exists():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError(path)

@@ -112,12 +112,6 @@ def _guarded() -> Iterator[None]:
         pytest.fail("; ".join(guard.breaches), pytrace=False)
 
 
-@pytest.hookimpl(wrapper=True, optionalhook=True)  # of pytest-xdist
-def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """One more than there are cores: tests also wait, for other processes and for the disk."""
-    return 1 + (yield)
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """What collecting loads stays, so nobody looks through it for garbage, then or later."""

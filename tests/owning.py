@@ -21,7 +21,7 @@ from tests.daemons import daemon, free_port, short_home, write_settings
 
 SIMPLE = Path(__file__).parent / "tools" / "mcp" / "simple.py"
 AGAIN_SECONDS = (0.05,) * 600  # between the platform's attempts: a daemon that starts is reached at once
-DEADLINE_SECONDS = 20.0
+DEADLINE_SECONDS = 45.0
 GROUP = "oc_fake_group"
 KEY = "sk-of-the-owner-4711"
 SERVER = f"""[mcp.notes]

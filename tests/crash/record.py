@@ -9,16 +9,20 @@ from pathlib import Path
 from bridge.relay.texts import Language, Text, say
 from tests.crash.journal import Journal, Message, Seen
 from tests.crash.place import Place
-from tests.crash.saying import SAID
+from tests.crash.saying import SAID, like
 from tests.crash.trace import Trace
 from tests.crash.wishes import TOKEN
 
 MARK, EARLIER, LATEST, MISSED, CRASHED = (
     say(text, Language.EN) for text in (Text.REPEAT, Text.EARLIER, Text.LATEST, Text.MISSED, Text.CRASHED)
 )
+SETUP = say(Text.SETUP, Language.EN, cure="...")  # whatever a program that does not start lacks
 NOTICES = {
-    say(text, Language.EN): text.value
-    for text in (Text.BUSY, Text.INTERRUPTED, Text.FAILURE, Text.UNREADABLE_DOWNLOAD, Text.REPLACED)
+    SETUP: Text.SETUP.value,
+    **{
+        say(text, Language.EN): text.value
+        for text in (Text.BUSY, Text.INTERRUPTED, Text.FAILURE, Text.UNREADABLE_DOWNLOAD, Text.REPLACED)
+    },
 }
 _FIXED = (
     Text.REPEAT, Text.EARLIER, Text.LATEST, Text.MISSED, Text.CRASHED, Text.BUSY, Text.INTERRUPTED,
@@ -155,6 +159,8 @@ def _sort(one: Seen, replies: Replies, carried: set[str]) -> None:
         return
     marked = text.startswith(f"{MARK}\n")
     text = text.removeprefix(f"{MARK}\n")
+    if like(Text.SETUP, text):
+        text = SETUP
     if EARLIER in text or text.startswith(LATEST):
         before, latest, after = text.rpartition(LATEST)
         carried.update(TOKEN.findall(before if latest else text))

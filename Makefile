@@ -11,7 +11,8 @@ OTHER_PYTHONS ?= python3.11 python3.12 python3.13
 
 VENV := .venv
 BIN := $(VENV)/bin
-JOBS ?= auto
+# One more than there are cores: tests also wait, for other processes and for the disk.
+JOBS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1 )))
 PYTEST := -m pytest -q -n $(JOBS) --dist worksteal
 QUICK := not slow and not check
 

@@ -358,3 +358,19 @@ def test_what_is_loaded_is_left_out_of_collections() -> None:
     assert gc.get_freeze_count() > 1000
     assert gc.get_threshold() == process.COLLECT_AFTER
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize(("platform", "asked"), [("linux", [4, 0, 0, 0, 0]), ("darwin", [])])
+def test_others_are_kept_out_where_the_kernel_can(
+    monkeypatch: pytest.MonkeyPatch, platform: str, asked: list[int]
+) -> None:
+    told: list[int] = []
+
+    class Library:
+        def __init__(self, name: None) -> None:
+            self.prctl = lambda what, *more: told.extend([what, *(one.value for one in more)])
+
+    monkeypatch.setattr("bridge.process.sys.platform", platform)
+    monkeypatch.setattr("bridge.process.ctypes.CDLL", Library)
+    process.keep_others_out()
+    assert told == asked

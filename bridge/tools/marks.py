@@ -62,14 +62,13 @@ def _has(pid: int, entry: bytes) -> bool:
 
 
 def _environment(pid: int) -> bytes:
-    """As its first thread shows it, or another where that one has ended; empty: it is gone, or another's."""
-    threads = f"/proc/{pid}/task"
+    """As all its threads show it, since one that has ended shows none; empty: it is gone, or another's."""
+    threads, shown = f"/proc/{pid}/task", b""
     with suppress(OSError):
-        for thread in sorted(os.listdir(threads), key=int):
+        for thread in os.listdir(threads):
             with (
                 suppress(ProcessLookupError, FileNotFoundError),
                 open(f"{threads}/{thread}/environ", "rb") as file,
             ):
-                if shown := file.read():
-                    return shown
-    return b""
+                shown += file.read() + b"\0"
+    return shown

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bridge.agents.contract import AgentError, HistoryEntry, Role
 from bridge.agents.estimate import entry_tokens, tokens
-from bridge.sessions.results import LEAST_BYTES, fitted
+from bridge.sessions.results import LEAST_BYTES, _share, fitted
 
 ASKS = HistoryEntry(role=Role.ASSISTANT, text="I look")
 
@@ -72,3 +72,7 @@ def test_whatever_is_cut_fits_and_keeps_its_beginning(texts: list[str], room: in
     for before, after in zip(entries, found, strict=True):
         kept, _, mark = after.text.rpartition("\n[Cut here: ")
         assert after == before or (mark and before.text.startswith(kept))
+
+
+def test_where_all_are_short_each_may_have_what_the_others_leave() -> None:
+    assert _share([1, 2], 100) == 99

@@ -62,13 +62,17 @@ def _has(pid: int, entry: bytes) -> bool:
 
 
 def _environment(pid: int) -> bytes:
-    """As all its threads show it, since one that has ended shows none; empty: it is gone, or another's."""
-    threads, shown = f"/proc/{pid}/task", b""
+    """As its first thread shows it, or another where that one has ended; empty: it is gone, or another's."""
+    threads = f"/proc/{pid}/task"
     with suppress(OSError):
-        for thread in os.listdir(threads):
-            with (
-                suppress(ProcessLookupError, FileNotFoundError),
-                open(f"{threads}/{thread}/environ", "rb") as file,
-            ):
-                shown += file.read() + b"\0"
-    return shown
+        shown = (_shown(f"{threads}/{thread}/environ") for thread in sorted(os.listdir(threads), key=int))
+        return next(filter(None, shown), b"")
+    return b""
+
+
+def _shown(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (ProcessLookupError, FileNotFoundError):  # the thread ended meanwhile
+        return b""

@@ -27,7 +27,7 @@ mkdir dev/shm && ln -s /proc/self/fd dev/fd && ip link set lo up
 for each in {ROOT} {PROGRAM.parent} {sys.base_prefix}; do
     while [ $each != / ]; do chmod o+rx .$each; each=${{each%/*}}; each=${{each:-/}}; done
 done
-chroot . useradd -mu {USER} bot && mkdir srv/work && chown {USER} srv/work
+chroot . useradd -mu {USER} bot && mkdir srv/notes && chown {USER} srv/notes
 mkdir -p var/log/journal before && pivot_root . before && umount -l before
 exec env -i container=test {SYSTEMD} --system --unit=basic.target --log-target=null --show-status=0
 """

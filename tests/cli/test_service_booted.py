@@ -11,7 +11,7 @@ pytestmark = pytest.mark.check
 TURNBRIDGE = str(PROGRAM)
 CONFIG = "/home/bot/.turnbridge/config.toml"
 PLACE = (
-    "ln -s /srv/work work && echo x > /tmp/x.txt && sed -i 's|^agent|workspace = \"/home/bot/work\"\\n&|' "
+    "ln -s /srv/notes work && echo x > /tmp/x.txt && sed -i 's|^agent|workspace = \"/home/bot/work\"\\n&|' "
 )
 
 
@@ -33,7 +33,7 @@ def test_a_service_works_comes_back_and_leaves_nothing(tmp_path: Path) -> None:
         installed(machine)
         assert "is started with the machine" in machine.bot(TURNBRIDGE, "service", "status")
         assert machine.bot(TURNBRIDGE, "exec", "write note.txt hi") == "Wrote 3 bytes."
-        assert machine.root("cat", "/srv/work/note.txt") == "hi"
+        assert machine.root("cat", "/srv/notes/note.txt") == "hi"
         assert "x.txt (text/plain, 2 bytes)" in machine.bot(TURNBRIDGE, "exec", "--file", "/tmp/x.txt", "see")
         assert "Read-only" in machine.bot(TURNBRIDGE, "exec", "run touch /usr/x /var/x")
 
